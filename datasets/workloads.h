@@ -1,0 +1,27 @@
+// Workloads: named graph generators.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "graphs/graph.h"
+#include "graphs/registry.h"
+
+namespace doppler {
+
+// A registered workload. Every workload has an integer parameter `shards` (0: one a device), which
+// says into how many parts its dimensions are cut.
+struct WorkloadEntry : Description {
+  // The graph; `n_devices` fills in `shards = 0`. Throws UsageError for sizes that cannot be cut.
+  std::function<Graph(const Parameters&, std::int64_t n_devices)> make;
+  // Total FLOPs by a closed formula that does not look at the graph; same arguments.
+  std::function<double(const Parameters&, std::int64_t n_devices)> total_flops;
+};
+
+const Registry<WorkloadEntry>& workloads();
+
+// From a spelling with parameters: "chainmm(n=4096,shards=8)".
+Graph make_workload(std::string_view spelling, std::int64_t n_devices);
+
+}  // namespace doppler

@@ -1,0 +1,17 @@
+// Files, whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace doppler {
+
+// The content of a regular file. Throws RunError that names the path for a missing file, a
+// directory, no permission, or a file beyond `max_bytes`.
+std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{4} << 30);
+
+// Writes under a temporary name in the same folder, syncs, renames over `path`: after a crash or
+// Ctrl-C there is the old file or the new one. Throws RunError that names the path.
+void write_file(const std::string& path, std::string_view content);
+
+}  // namespace doppler
