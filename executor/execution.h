@@ -23,7 +23,7 @@ struct NodeRun {
 
 // One tensor, or graph input, on its way to one other device.
 struct TransferRun {
-  bool of_input = false;    // of a graph input: `input`; else of a node's output: `tensor`
+  bool of_input = false;  // of a graph input: `input`; else of a node's output: `tensor`
   TensorId tensor;
   InputId input;
   DeviceId from;
@@ -57,7 +57,8 @@ struct Execution {
   std::vector<NodeRun> nodes = {};
   std::vector<TransferRun> transfers = {};
   std::vector<DeviceUse> devices = {};
-  // Each tensor (and each placed graph input) is wanted once on each device that has a reader of it.
+  // Each tensor (and each placed graph input) is wanted once on each device that has a reader of
+  // it.
   double bytes_moved = 0;  // over those that are another device than the producer's
   double bytes_local = 0;  // over those that are the producer's own
   std::optional<OutOfMemory> out_of_memory = std::nullopt;

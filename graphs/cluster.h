@@ -25,14 +25,14 @@ inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // One processor. Effective rates are what real kernels reach and what costs are made of; peak rates
 // are the vendor's, for information.
 struct Device {
-  std::string kind;                                     // "p100", "uniform"
+  std::string kind;                                       // "p100", "uniform"
   std::map<DType, double> flops = {{DType::float32, 1}};  // effective FLOP/s by dtype; > 0
-  double bandwidth = kUnlimited;                        // effective memory bytes/s; > 0
-  double launch_overhead = 0;                           // seconds before every node; >= 0
-  double memory = kUnlimited;                           // bytes
-  std::int32_t streams = 1;                             // compute slots; >= 1
-  std::map<DType, double> peak_flops = {};              // FLOP/s; empty: unknown
-  double peak_bandwidth = kUnlimited;                   // bytes/s; kUnlimited: unknown
+  double bandwidth = kUnlimited;                          // effective memory bytes/s; > 0
+  double launch_overhead = 0;                             // seconds before every node; >= 0
+  double memory = kUnlimited;                             // bytes
+  std::int32_t streams = 1;                               // compute slots; >= 1
+  std::map<DType, double> peak_flops = {};                // FLOP/s; empty: unknown
+  double peak_bandwidth = kUnlimited;                     // bytes/s; kUnlimited: unknown
 
   // Effective FLOP/s for a dtype; that of float32 if the dtype has none of its own.
   [[nodiscard]] double flops_for(DType dtype) const;

@@ -18,7 +18,16 @@
 
 namespace doppler {
 
-enum class DType : std::uint8_t { float32, float16, bfloat16, float64, int8, int32, int64, boolean };
+enum class DType : std::uint8_t {
+  float32,
+  float16,
+  bfloat16,
+  float64,
+  int8,
+  int32,
+  int64,
+  boolean
+};
 
 // Bytes of one element, and the name as written in files ("float32").
 [[nodiscard]] int size_of(DType dtype);
