@@ -23,7 +23,7 @@ struct AssignOptions {
 
 // What an agent found.
 struct AssignResult {
-  Assignment assignment;
+  Assignment assignment = {};
   double makespan = 0;           // seconds, by the task's engine settings; one evaluation
   std::int64_t evaluations = 0;  // runs of the engine that were used, the last one included
   double seconds = 0;            // to decide, without the last evaluation
