@@ -212,12 +212,6 @@ std::uint64_t hash_of(const ClusterParts& parts) {
   return hasher.add(std::uint64_t{parts.enforce_memory}).digest();
 }
 
-Device unit_device() {
-  Device device;
-  device.kind = "uniform";
-  return device;
-}
-
 ClusterParts unit_parts(std::string_view topology, std::int64_t n) {
   if (n < 1 || n > static_cast<std::int64_t>(kMaxRoutedDevices)) {
     throw UsageError(std::string(topology) + ": n is " + std::to_string(n) + "; give 1 to " +
@@ -225,7 +219,7 @@ ClusterParts unit_parts(std::string_view topology, std::int64_t n) {
   }
   ClusterParts parts;
   parts.name = std::string(topology) + "(" + std::to_string(n) + ")";
-  parts.devices.assign(static_cast<std::size_t>(n), unit_device());
+  parts.devices.assign(static_cast<std::size_t>(n), Device{.kind = "uniform"});
   return parts;
 }
 

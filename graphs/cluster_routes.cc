@@ -96,8 +96,7 @@ class RouteFinder {
 
   void walk(std::size_t source, double threshold, std::span<Route> routes) {
     for (Route& route : walk_) route.n_hops = kNotReached;
-    walk_[source] = {};
-    walk_[source].n_hops = 0;
+    walk_[source] = {.n_hops = 0};
     queue_.assign(1, source);
     for (std::size_t i = 0; i < queue_.size(); ++i) {
       const std::size_t u = queue_[i];
@@ -131,9 +130,7 @@ class RouteFinder {
 }  // namespace
 
 std::vector<Route> find_routes(std::size_t n_devices, std::span<const Link> links) {
-  Route none;
-  none.n_hops = 0;
-  std::vector<Route> routes(n_devices * n_devices, none);
+  std::vector<Route> routes(n_devices * n_devices, Route{.n_hops = 0});
   if (links.size() == n_devices * (n_devices - 1)) {  // every pair has its link
     for (const Link& link : links) {
       routes[link.from.index() * n_devices + link.to.index()] = {link.latency, link.bandwidth,
