@@ -5,6 +5,9 @@ target_compile_features(doppler_settings INTERFACE cxx_std_20)
 target_compile_options(doppler_settings INTERFACE
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion
   -Wnon-virtual-dtor -Woverloaded-virtual)
+# g++ 12 reports these falsely for inlined strings and vectors (GCC bugs 105329, 105562).
+target_compile_options(doppler_settings INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 # Equality of instants is exact: no fused or reordered floating point anywhere.
 target_compile_options(doppler_settings INTERFACE -ffp-contract=off)
 if(DOPPLER_SANITIZE)
