@@ -10,6 +10,7 @@
 #include "graphs/cluster_routes.h"
 #include "graphs/error.h"
 #include "graphs/hash.h"
+#include "graphs/topology.h"
 
 namespace doppler {
 namespace {
@@ -223,14 +224,13 @@ ClusterParts unit_parts(std::string_view topology, std::int64_t n) {
   return parts;
 }
 
-// A link each way of bandwidth 1, with channels of their own.
-void join(ClusterParts& parts, std::int64_t a, std::int64_t b) {
-  for (auto [from, to] :
-       {std::pair(DeviceId{a}, DeviceId{b}), std::pair(DeviceId{b}, DeviceId{a})}) {
-    parts.links.push_back(
-        {from, to, 0, 1, ChannelId{static_cast<std::int64_t>(parts.channels.size())}});
-    parts.channels.push_back({pair_text(from, to), 1});
+// Links of bandwidth 1 both ways between each pair.
+Cluster joined(ClusterParts parts, const std::vector<DevicePair>& pairs) {
+  for (const auto& [a, b] : pairs) {
+    add_own_link(parts, a, b, 0, 1);
+    add_own_link(parts, b, a, 0, 1);
   }
+  return Cluster(std::move(parts));
 }
 
 }  // namespace
@@ -372,27 +372,13 @@ Cluster Cluster::uniform(std::int64_t n) {
 }
 
 Cluster Cluster::ring(std::int64_t n) {
-  ClusterParts parts = unit_parts("ring", n);
-  for (std::int64_t d = 0; d + 1 < n; ++d) join(parts, d, d + 1);
-  if (n > 2) join(parts, n - 1, 0);
-  return Cluster(std::move(parts));
+  ClusterParts parts = unit_parts("ring", n);  // checks n
+  return joined(std::move(parts), ring_pairs(n));
 }
 
 Cluster Cluster::mesh(std::int64_t n) {
-  ClusterParts parts = unit_parts("mesh", n);
-  std::int64_t rows = 1;
-  for (std::int64_t r = 1; r * r <= n; ++r) {
-    if (n % r == 0) rows = r;
-  }
-  const std::int64_t columns = n / rows;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      const std::int64_t device = row * columns + column;
-      if (column + 1 < columns) join(parts, device, device + 1);
-      if (row + 1 < rows) join(parts, device, device + columns);
-    }
-  }
-  return Cluster(std::move(parts));
+  ClusterParts parts = unit_parts("mesh", n);  // checks n
+  return joined(std::move(parts), mesh_pairs(n, mesh_rows(n)));
 }
 
 const std::string& Cluster::name() const { return storage_->parts.name; }
