@@ -149,7 +149,7 @@ Task make_task(std::string_view spelling) {
   if (tasks().contains(spelling)) return tasks().at(spelling).make();
   const auto parts = split_at(spelling);
   if (!parts) {
-    if (workloads().contains(NamedCall::parse(spelling).name)) {
+    if (workloads().contains(spelling.substr(0, spelling.find('(')))) {
       throw UsageError("task '" + std::string(spelling) + "' names no cluster; write " +
                        std::string(spelling) + "@CLUSTER, as in " + std::string(spelling) +
                        "@p100x4");
