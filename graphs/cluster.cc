@@ -220,6 +220,9 @@ ClusterParts unit_parts(std::string_view topology, std::int64_t n) {
   }
   ClusterParts parts;
   parts.name = std::string(topology) + "(" + std::to_string(n) + ")";
+  parts.sources = {{"devices", "by definition: unit figures"},
+                   {"links", "by definition: unit figures"},
+                   {"default_link", "by definition: unit figures"}};
   parts.devices.assign(static_cast<std::size_t>(n), Device{.kind = "uniform"});
   return parts;
 }

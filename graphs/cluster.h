@@ -81,7 +81,9 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-// Where a figure of a cluster comes from: a link to a data sheet, or "assumption: why".
+// Where a figure of a cluster comes from: a data sheet or measurement, or "assumption: why". A
+// figure is named "devices.KIND.FIELD", "links.FIELD" or "default_link.FIELD"; a shorter name
+// stands for all figures that begin with it.
 struct Source {
   std::string figure = {};  // e.g. "devices.p100.bandwidth"
   std::string source = {};
