@@ -12,7 +12,8 @@ struct Reader {
   // Reads the text. What is refused must be a doppler::Error, which is caught here; what is
   // accepted must read back equal after it was written. Throws std::logic_error where either does
   // not hold.
-  void (*read)(std::string_view text);
+  // Returns whether the text was accepted.
+  bool (*read)(std::string_view text);
 };
 
 // All readers, by name.
