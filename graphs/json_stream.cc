@@ -102,19 +102,16 @@ class JsonStreamReader::Events final : public nlohmann::json_sax<nlohmann::json>
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // "[json.exception...] parse error at line 1, column 2: what; last read: '...'"
+    // "[json.exception...] parse error at line 1, column 2: syntax error while parsing value -
+    // what; last read: '...'"
     std::string_view text = error.what();
-    text.remove_prefix(std::min(text.size(), text.find("] ") + 2));
-    if (text.starts_with("parse error at")) {
-      text.remove_prefix(std::min(text.size(), text.find(": ") + 2));
+    for (std::string_view head : {"] ", "column ", ": ", " - "}) {
+      const std::size_t found = text.find(head);
+      if (found != std::string_view::npos) text.remove_prefix(found + head.size());
     }
     text = text.substr(0, text.find("; last read: "));
-    std::string message(text.substr(0, 120));
-    if (position > reader_.content_.size()) {
-      message = "the text ends too early: " + message;
-    }
     throw_parse_error(reader_.content_, reader_.source_, position == 0 ? 0 : position - 1,
-                      "not JSON: " + message);
+                      "not JSON: " + std::string(text.substr(0, 120)));
   }
 
  private:
