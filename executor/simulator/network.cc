@@ -113,6 +113,25 @@ void TransferNetwork::arrivals(double now, std::vector<Transfer>& transfers,
     while (agenda_.next() == now) arrived.push_back(agenda_.take());
     return;
   }
+  // Again, since a new share may let a transfer arrive at this very instant.
+  while (agenda_.next() == now) {
+    collect(now, transfers, arrived);
+    for (std::uint32_t number : changed_) {
+      Channel& channel = channels_[number];
+      std::erase_if(channel.moving, [&](const Moving& moving) {
+        if (moving.predicted != now) return false;
+        transfers[moving.transfer].end = now;
+        arrived.push_back(moving.transfer);
+        return true;
+      });
+      update(now, channel, number);
+    }
+    changed_.clear();
+  }
+}
+
+void TransferNetwork::collect(double now, const std::vector<Transfer>& transfers,
+                              std::vector<std::uint32_t>& arrived) {
   while (agenda_.next() == now) {
     const std::uint32_t what = agenda_.take();
     if ((what & kChannelBit) == 0) {
@@ -130,17 +149,6 @@ void TransferNetwork::arrivals(double now, std::vector<Transfer>& transfers,
     channel.changed = true;
     changed_.push_back(number);
   }
-  for (std::uint32_t number : changed_) {
-    Channel& channel = channels_[number];
-    std::erase_if(channel.moving, [&](const Moving& moving) {
-      if (moving.predicted != now) return false;
-      transfers[moving.transfer].end = now;
-      arrived.push_back(moving.transfer);
-      return true;
-    });
-    update(now, channel, number);
-  }
-  changed_.clear();
 }
 
 void TransferNetwork::begin_to_move(double now, std::uint32_t index, const Transfer& transfer) {
@@ -186,12 +194,16 @@ void TransferNetwork::share(Channel& channel) {
   std::sort(by_limit_.begin(), by_limit_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return moving[a].limit < moving[b].limit; });
   double left = channel.capacity;
-  for (std::size_t i = 0; i < by_limit_.size(); ++i) {
+  std::size_t i = 0;
+  for (; i < by_limit_.size(); ++i) {
     Moving& next = moving[by_limit_[i]];
-    const double equal = left / static_cast<double>(by_limit_.size() - i);
-    next.rate = std::min(next.limit, equal);
+    if (next.limit > left / static_cast<double>(by_limit_.size() - i)) break;
+    next.rate = next.limit;
     if (std::isfinite(left)) left -= next.rate;
   }
+  // All others get the same number, so that equal transfers arrive together.
+  const double equal = left / static_cast<double>(by_limit_.size() - i);
+  for (; i < by_limit_.size(); ++i) moving[by_limit_[i]].rate = equal;
 }
 
 std::uint32_t TransferNetwork::channel_number(ChannelId id) {

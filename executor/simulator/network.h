@@ -77,6 +77,9 @@ class TransferNetwork {
 
   // Fills in the start and, except in `fair`, the end of transfers[index].
   void request_one(double now, std::uint32_t index, std::vector<Transfer>& transfers);
+  // `fair`: takes what is on the agenda for `now`; channels at which something happens are noted.
+  void collect(double now, const std::vector<Transfer>& transfers,
+               std::vector<std::uint32_t>& arrived);
   void begin_to_move(double now, std::uint32_t index, const Transfer& transfer);
   void update(double now, Channel& channel, std::uint32_t number);
   void share(Channel& channel);
