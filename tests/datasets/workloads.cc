@@ -255,6 +255,7 @@ TEST_CASE("Sizes and shards that cannot be are told by one clear error") {
   CHECK_THAT(message("llama-stack(layers=10000,shards=64)"), Contains("more than 2000000 nodes"));
   CHECK_THAT(message("llama-layer(sequence=16777216,width=16777216)"),
              Contains("more than 2^50 elements") || Contains("more than"));
+  CHECK_THAT(message("random-dag(n=4000000,degree=64)"), Contains("more than 32000000 edges"));
   for (const char* spelling :
        {"chainmm(n=0)", "chainmm(n=-5)", "chainmm(shards=-1)", "ffnn(hidden=0)",
         "llama-layer(vocabulary=0)", "llama-stack(layers=0)", "moe(experts=0)", "random-dag(n=0)",
