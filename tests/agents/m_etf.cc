@@ -80,6 +80,19 @@ Task task_of(const RandomCase& drawn) {
           .options = drawn.options};
 }
 
+// Whether each device has room for the graph inputs that lie there from the start.
+bool inputs_fit(const Task& task) {
+  std::vector<double> bytes(task.cluster.n_devices(), 0);
+  const auto& homes = task.options.input_devices;
+  for (std::size_t i = 0; i < homes.size(); ++i) {
+    bytes[homes[i].index()] += task.graph.inputs()[i].tensor.bytes;
+  }
+  for (std::size_t d = 0; d < bytes.size(); ++d) {
+    if (bytes[d] > task.cluster.parts().devices[d].memory) return false;
+  }
+  return true;
+}
+
 TEST_CASE("m-ETF takes the pair that starts first among all pairs") {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Task task = task_of(random_case(seed, {.integers = true}));
@@ -110,6 +123,7 @@ TEST_CASE("m-ETF passes over devices without room, and what it reserves is enoug
     INFO("case " << seed);
     const AssignResult result = assign(*make_agent("m-etf"), task);
     REQUIRE(result.assignment == *expected);
+    if (!inputs_fit(task)) continue;
     REQUIRE(result.makespan < std::numeric_limits<double>::infinity());
   }
   CHECK(n_found > 30);
