@@ -3,8 +3,8 @@
 add_library(doppler_settings INTERFACE)
 target_compile_features(doppler_settings INTERFACE cxx_std_20)
 target_compile_options(doppler_settings INTERFACE
-  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion
-  -Wnon-virtual-dtor -Woverloaded-virtual)
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${DOPPLER_WARNINGS_AS_ERRORS}>:-Werror>)
 # Equality of instants is exact: no fused or reordered floating point anywhere.
 target_compile_options(doppler_settings INTERFACE -ffp-contract=off)
 if(DOPPLER_SANITIZE)
