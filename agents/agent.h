@@ -17,16 +17,16 @@ namespace doppler {
 // is returned in any case.
 struct AssignOptions {
   std::uint64_t seed = 0;
-  std::int64_t max_evaluations = 1;                           // runs of an engine
+  std::int64_t max_evaluations = 1;  // runs of an engine
   double max_seconds = std::numeric_limits<double>::infinity();
 };
 
 // What an agent found.
 struct AssignResult {
-  Assignment assignment;
-  double makespan = 0;            // seconds, by the task's engine settings; one evaluation
-  std::int64_t evaluations = 0;   // runs of the engine that were used, the last one included
-  double seconds = 0;             // to decide, without the last evaluation
+  Assignment assignment = {};
+  double makespan = 0;           // seconds, by the task's engine settings; one evaluation
+  std::int64_t evaluations = 0;  // runs of the engine that were used, the last one included
+  double seconds = 0;            // to decide, without the last evaluation
   friend bool operator==(const AssignResult&, const AssignResult&) = default;
 };
 
@@ -54,8 +54,8 @@ AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options
 
 // A registered agent.
 struct AgentEntry : Description {
-  std::string family;           // "heuristic", "search", "learned"
-  bool deterministic = false;   // the same for every seed
+  std::string family;          // "heuristic", "search", "learned"
+  bool deterministic = false;  // the same for every seed
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
 };
 

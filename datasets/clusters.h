@@ -1,5 +1,5 @@
-// Cluster presets: p100x4, p100x8, v100x8, a100x8, h100x8, h200x8, mixed, cpu2, uniform(n), ring(n),
-// mesh(n).
+// Cluster presets: p100x4, p100x8, v100x8, a100x8, h100x8, h200x8, mixed, cpu2, uniform(n),
+// ring(n), mesh(n).
 #pragma once
 
 #include <functional>

@@ -1,8 +1,9 @@
 // The placement so far, with the partial schedule that agents and observations read.
 //
-// It appends each placed node at its earliest start on its device (no insertion into gaps): earliest
-// start of v on d = max(earliest free slot of d, max over predecessors p of end(p) + transfer(p -> d)),
-// transfers without contention or noise. DESIGN section 5; the device features of DOPPLER, section 4.2.
+// It appends each placed node at its earliest start on its device (no insertion into gaps):
+// earliest start of v on d = max(earliest free slot of d, max over predecessors p of end(p) +
+// transfer(p -> d)), transfers without contention or noise. DESIGN section 5; the device features
+// of DOPPLER, section 4.2.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct PlacementModel {
   Levels node_levels;
   double time_scale = 1;
   // Distinct (predecessor, tensor) pairs that feed a node and the partners of a node, both as flat
-  // arrays: entries [first[v], first[v + 1]). A node's partners are the other nodes that feed one of
-  // its consumers, each once, ascending.
+  // arrays: entries [first[v], first[v + 1]). A node's partners are the other nodes that feed one
+  // of its consumers, each once, ascending.
   std::vector<std::int32_t> partner_first;
   std::vector<NodeId> partners;
 
@@ -63,9 +64,9 @@ class PartialSchedule {
   [[nodiscard]] DeviceId device(NodeId node) const { return device_[node.index()]; }
   [[nodiscard]] double start(NodeId node) const { return start_[node.index()]; }  // seconds
   [[nodiscard]] double end(NodeId node) const { return end_[node.index()]; }      // seconds
-  [[nodiscard]] double device_free(DeviceId device) const;      // its earliest free slot
-  [[nodiscard]] double device_compute(DeviceId device) const;   // seconds placed there
-  [[nodiscard]] double makespan() const { return makespan_; }   // of the partial schedule
+  [[nodiscard]] double device_free(DeviceId device) const;     // its earliest free slot
+  [[nodiscard]] double device_compute(DeviceId device) const;  // seconds placed there
+  [[nodiscard]] double makespan() const { return makespan_; }  // of the partial schedule
 
   // Requires placed predecessors. When every input of `node` could be on `device`.
   [[nodiscard]] double data_ready(NodeId node, DeviceId device) const;
@@ -83,10 +84,10 @@ class PartialSchedule {
   std::vector<DeviceId> device_;
   std::vector<double> start_;
   std::vector<double> end_;
-  std::vector<std::int32_t> missing_;         // predecessors not placed yet
+  std::vector<std::int32_t> missing_;  // predecessors not placed yet
   std::vector<NodeId> candidates_;
   std::vector<std::int32_t> candidate_place_;  // index in candidates_; -1: not a candidate
-  std::vector<std::int32_t> slot_first_;      // [n_devices + 1]
+  std::vector<std::int32_t> slot_first_;       // [n_devices + 1]
   std::vector<double> slot_free_;
   std::vector<double> device_compute_;
   double makespan_ = 0;

@@ -19,10 +19,10 @@ std::string_view to_string(Split split);
 
 // A regular value. options.record_timeline plays no part in its meaning.
 struct Task {
-  std::string name;  // "llama-layer@p100x4"
-  Graph graph;
-  Cluster cluster;
-  CostModel cost_model;
+  std::string name = {};  // "llama-layer@p100x4"
+  Graph graph = {};
+  Cluster cluster = {};
+  CostModel cost_model = {};
   RunOptions options = {};
   Split split = Split::none;
 

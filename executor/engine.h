@@ -18,8 +18,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Runs the whole graph once. Throws InvalidError for an assignment or options that do not fit, and
-  // RunError if the run itself fails; the engine is usable afterwards.
+  // Runs the whole graph once. Throws InvalidError for an assignment or options that do not fit,
+  // and RunError if the run itself fails; the engine is usable afterwards.
   virtual Execution run(const Graph& graph, const Cluster& cluster, const CostModel& cost_model,
                         const Assignment& assignment, const RunOptions& options) = 0;
 };

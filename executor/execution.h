@@ -13,7 +13,7 @@ namespace doppler {
 
 // One node's run; seconds from the start of the execution.
 struct NodeRun {
-  DeviceId device;
+  DeviceId device = {};
   std::int32_t slot = 0;  // of the device
   double ready = 0;       // every input is there
   double start = 0;
@@ -23,12 +23,12 @@ struct NodeRun {
 
 // One tensor, or graph input, on its way to one other device.
 struct TransferRun {
-  bool of_input = false;    // of a graph input: `input`; else of a node's output: `tensor`
-  TensorId tensor;
-  InputId input;
-  DeviceId from;
-  DeviceId to;
-  ChannelId channel;
+  bool of_input = false;  // of a graph input: `input`; else of a node's output: `tensor`
+  TensorId tensor = {};
+  InputId input = {};
+  DeviceId from = {};
+  DeviceId to = {};
+  ChannelId channel = {};
   double requested = 0;  // seconds; when the producer ended
   double start = 0;      // when it took its channel (channel), else `requested`
   double end = 0;        // arrival
@@ -44,7 +44,7 @@ struct DeviceUse {
 
 // A device that had too little memory.
 struct OutOfMemory {
-  DeviceId device;
+  DeviceId device = {};
   double needed = 0;     // bytes: its peak
   double available = 0;  // bytes
   friend bool operator==(const OutOfMemory&, const OutOfMemory&) = default;
@@ -57,7 +57,8 @@ struct Execution {
   std::vector<NodeRun> nodes = {};
   std::vector<TransferRun> transfers = {};
   std::vector<DeviceUse> devices = {};
-  // Each tensor (and each placed graph input) is wanted once on each device that has a reader of it.
+  // Each tensor (and each placed graph input) is wanted once on each device that has a reader of
+  // it.
   double bytes_moved = 0;  // over those that are another device than the producer's
   double bytes_local = 0;  // over those that are the producer's own
   std::optional<OutOfMemory> out_of_memory = std::nullopt;

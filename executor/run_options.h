@@ -57,8 +57,8 @@ struct RunOptions {
   // Fill Execution::nodes and Execution::transfers.
   bool record_timeline = true;
 
-  // Throws InvalidError: priorities or input devices of the wrong length or out of range, noise that
-  // is negative, not finite or above 10.
+  // Throws InvalidError: priorities or input devices of the wrong length or out of range, noise
+  // that is negative, not finite or above 10.
   void check(const Graph& graph, const Cluster& cluster) const;
   friend bool operator==(const RunOptions&, const RunOptions&) = default;
   friend std::ostream& operator<<(std::ostream& out, const RunOptions& options);

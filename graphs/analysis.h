@@ -1,7 +1,7 @@
 // Levels, critical path, width and lower bounds of a graph on a cluster.
 //
-// With c(v) the mean compute time of v over the devices and t(e) the mean time to send the tensor of
-// edge e between two different devices (0 on one device):
+// With c(v) the mean compute time of v over the devices and t(e) the mean time to send the tensor
+// of edge e between two different devices (0 on one device):
 //   b-level b(v) = c(v) + max over out-edges e = (v, w) of (t(e) + b(w))
 //   t-level t(v) = c(v) + max over in-edges e = (p, v) of (t(p) + t(e))
 // b is the upward rank of Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002, section 4.1.

@@ -25,14 +25,14 @@ inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // One processor. Effective rates are what real kernels reach and what costs are made of; peak rates
 // are the vendor's, for information.
 struct Device {
-  std::string kind;                                     // "p100", "uniform"
+  std::string kind = {};                                  // "p100", "uniform"
   std::map<DType, double> flops = {{DType::float32, 1}};  // effective FLOP/s by dtype; > 0
-  double bandwidth = kUnlimited;                        // effective memory bytes/s; > 0
-  double launch_overhead = 0;                           // seconds before every node; >= 0
-  double memory = kUnlimited;                           // bytes
-  std::int32_t streams = 1;                             // compute slots; >= 1
-  std::map<DType, double> peak_flops = {};              // FLOP/s; empty: unknown
-  double peak_bandwidth = kUnlimited;                   // bytes/s; kUnlimited: unknown
+  double bandwidth = kUnlimited;                          // effective memory bytes/s; > 0
+  double launch_overhead = 0;                             // seconds before every node; >= 0
+  double memory = kUnlimited;                             // bytes
+  std::int32_t streams = 1;                               // compute slots; >= 1
+  std::map<DType, double> peak_flops = {};                // FLOP/s; empty: unknown
+  double peak_bandwidth = kUnlimited;                     // bytes/s; kUnlimited: unknown
 
   // Effective FLOP/s for a dtype; that of float32 if the dtype has none of its own.
   [[nodiscard]] double flops_for(DType dtype) const;
@@ -41,18 +41,18 @@ struct Device {
 
 // What transfers contend for: an egress port, one direction of a cable.
 struct Channel {
-  std::string name;
+  std::string name = {};
   double capacity = kUnlimited;  // bytes/s that `fair` shares; > 0
   friend bool operator==(const Channel&, const Channel&) = default;
 };
 
 // A directed connection. It has exactly one channel.
 struct Link {
-  DeviceId from;
-  DeviceId to;
+  DeviceId from = {};
+  DeviceId to = {};
   double latency = 0;             // seconds; >= 0
   double bandwidth = kUnlimited;  // bytes/s; > 0
-  ChannelId channel;
+  ChannelId channel = {};
   friend bool operator==(const Link&, const Link&) = default;
 };
 
@@ -74,22 +74,22 @@ struct DefaultLink {
 struct Route {
   double latency = 0;             // seconds; summed over the path
   double bandwidth = kUnlimited;  // bytes/s; the smallest on the path
-  ChannelId channel;
+  ChannelId channel = {};
   std::int32_t n_hops = 1;
   friend bool operator==(const Route&, const Route&) = default;
 };
 
 // Where a figure of a cluster comes from: a link to a data sheet, or "assumption: why".
 struct Source {
-  std::string figure;  // e.g. "devices.p100.bandwidth"
-  std::string source;
+  std::string figure = {};  // e.g. "devices.p100.bandwidth"
+  std::string source = {};
   friend bool operator==(const Source&, const Source&) = default;
 };
 
 // The parts of a cluster, to be checked by Cluster's constructor.
 struct ClusterParts {
-  std::string name;
-  std::vector<Device> devices;
+  std::string name = {};
+  std::vector<Device> devices = {};
   std::vector<Channel> channels = {};  // of `links`; those of the default link follow them
   std::vector<Link> links = {};
   std::optional<DefaultLink> default_link = std::nullopt;

@@ -9,8 +9,8 @@
 
 namespace doppler {
 
-// Throw ParseError "file:line:column: what; how to mend it" (or the path of the JSON element where a
-// line cannot be told); unknown fields are refused. read(write(c)) == c.
+// Throw ParseError "file:line:column: what; how to mend it" (or the path of the JSON element where
+// a line cannot be told); unknown fields are refused. read(write(c)) == c.
 Cluster read_cluster(const std::string& path);
 Cluster parse_cluster(std::string_view content, const std::string& source);
 std::string to_json(const Cluster& cluster);

@@ -12,7 +12,8 @@
 
 namespace doppler {
 
-// A measured profile, as `doppler-gym profile` writes it: seconds by node signature and device kind.
+// A measured profile, as `doppler-gym profile` writes it: seconds by node signature and device
+// kind.
 struct Profile {
   // The signature of a node: its kind, dtype, FLOPs, bytes read and written, first output's shape.
   static std::string signature(const Graph& graph, NodeId node);

@@ -1,7 +1,7 @@
 // Graph files: own JSON, the paper's text format, MSR dnn-partitioning JSON; DOT out.
 //
-// Readers refuse rather than guess. An error is ParseError "file:line:column: what; how to mend it";
-// a graph that reads well but breaks a rule is ParseError with the builder's list.
+// Readers refuse rather than guess. An error is ParseError "file:line:column: what; how to mend
+// it"; a graph that reads well but breaks a rule is ParseError with the builder's list.
 #pragma once
 
 #include <string>

@@ -18,7 +18,16 @@
 
 namespace doppler {
 
-enum class DType : std::uint8_t { float32, float16, bfloat16, float64, int8, int32, int64, boolean };
+enum class DType : std::uint8_t {
+  float32,
+  float16,
+  bfloat16,
+  float64,
+  int8,
+  int32,
+  int64,
+  boolean
+};
 
 // Bytes of one element, and the name as written in files ("float32").
 [[nodiscard]] int size_of(DType dtype);
@@ -29,8 +38,8 @@ enum class DType : std::uint8_t { float32, float16, bfloat16, float64, int8, int
 // One output of a node, or a graph input. `bytes` is what a transfer moves; a graph with raw costs
 // may have any number there, so it is not tied to the shape.
 struct Tensor {
-  double bytes = 0;                 // >= 0, finite
-  std::vector<std::int64_t> shape;  // empty: unknown or scalar
+  double bytes = 0;                      // >= 0, finite
+  std::vector<std::int64_t> shape = {};  // empty: unknown or scalar
   DType dtype = DType::float32;
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
@@ -39,8 +48,8 @@ struct Tensor {
 // One operation. `attributes` is a JSON text with what an engine needs to run it (for an einsum
 // block: index expression, sizes, and the part of each operand that it reads); empty if unknown.
 struct Node {
-  std::string name;           // not empty; unique names are not required
-  std::string kind;           // "einsum", "add", ...; may be empty
+  std::string name = {};      // not empty; unique names are not required
+  std::string kind = {};      // "einsum", "add", ...; may be empty
   std::int32_t meta_op = -1;  // the tensor operation whose shard this is; -1: none
   double flops = 0;           // floating-point operations; >= 0, finite
   double bytes_read = 0;      // >= 0, finite
@@ -53,8 +62,8 @@ struct Node {
 
 // A data dependency: `reader` needs output number `output` of `producer`.
 struct Edge {
-  NodeId producer;
-  NodeId reader;
+  NodeId producer = {};
+  NodeId reader = {};
   std::int32_t output = 0;
 
   friend bool operator==(const Edge&, const Edge&) = default;
@@ -62,8 +71,8 @@ struct Edge {
 
 // A tensor that exists before the run: a weight or an activation fed from outside.
 struct GraphInput {
-  std::string name;
-  Tensor tensor;
+  std::string name = {};
+  Tensor tensor = {};
   std::vector<NodeId> readers = {};  // ascending
 
   friend bool operator==(const GraphInput&, const GraphInput&) = default;

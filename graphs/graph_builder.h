@@ -9,8 +9,8 @@
 
 namespace doppler {
 
-// Collects nodes, edges and inputs in any order and checks everything at once in build(). Not thread
-// safe. Memory: flat arrays, about 150 bytes a node and 12 an edge beside the strings.
+// Collects nodes, edges and inputs in any order and checks everything at once in build(). Not
+// thread safe. Memory: flat arrays, about 150 bytes a node and 12 an edge beside the strings.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string graph_name = "");

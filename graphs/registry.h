@@ -47,7 +47,8 @@ class Parameters {
  public:
   Parameters() = default;
   // Positional values fill the schema in its order. Throws UsageError for an unknown name (with the
-  // nearest ones), a value given twice, of the wrong type, or out of range. `owner` is for messages.
+  // nearest ones), a value given twice, of the wrong type, or out of range. `owner` is for
+  // messages.
   Parameters(std::span<const ParameterSpec> schema, const NamedCall& call);
 
   // The value of a parameter of the schema; T is bool, int64_t, double or std::string.

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # What quickstart.sh, test.sh, benchmark.sh and the checks share: packages, steps, configure, build.
 # To be sourced by bash; sets `root` and goes there.
 set -euo pipefail

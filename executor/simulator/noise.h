@@ -1,5 +1,5 @@
-// Luck: a counter-based generator, so that a draw depends on its key alone and never on the order of
-// draws. The same seed gives the same luck to every assignment.
+// Luck: a counter-based generator, so that a draw depends on its key alone and never on the order
+// of draws. The same seed gives the same luck to every assignment.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ enum class LuckStream : std::uint64_t { node = 1, transfer = 2, input = 3, choic
 [[nodiscard]] inline double luck_normal(std::uint64_t seed, LuckStream stream, std::uint64_t a,
                                         std::uint64_t b = 0) {
   const std::uint64_t bits = luck_bits(seed, stream, a, b);
-  const double u = (static_cast<double>(bits >> 11) + 1) * 0x1p-53;  // in (0, 1]
+  const double u = (static_cast<double>(bits >> 11) + 1) * 0x1p-53;   // in (0, 1]
   const double v = static_cast<double>(mix64(bits) >> 11) * 0x1p-53;  // in [0, 1)
   return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
 }

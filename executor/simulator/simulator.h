@@ -16,8 +16,8 @@
 namespace doppler {
 
 // A simulator for one graph on one cluster: everything that does not depend on the assignment is
-// computed once. Copies of graph and cluster share storage with the caller's. A Simulator may be used
-// by one thread at a time, except makespans(), which runs its own threads.
+// computed once. Copies of graph and cluster share storage with the caller's. A Simulator may be
+// used by one thread at a time, except makespans(), which runs its own threads.
 class Simulator {
  public:
   // Throws InvalidError if the parts do not fit each other. O((nodes + edges) log nodes).
@@ -35,13 +35,14 @@ class Simulator {
   Execution run(const Assignment& assignment);
   Execution run(const Assignment& assignment, std::uint64_t seed);
 
-  // The makespan alone, in seconds (infinity if memory is enforced and too small). No allocation after
-  // the first call. The two-argument form takes another seed than the options'.
+  // The makespan alone, in seconds (infinity if memory is enforced and too small). No allocation
+  // after the first call. The two-argument form takes another seed than the options'.
   double makespan(std::span<const DeviceId> assignment);
   double makespan(std::span<const DeviceId> assignment, std::uint64_t seed);
 
-  // Makespans of k assignments, row-major [k, n_nodes], on `threads` threads (0: one a core); all with
-  // the seed of the options. Throws InvalidError that names the row of an assignment that does not fit.
+  // Makespans of k assignments, row-major [k, n_nodes], on `threads` threads (0: one a core); all
+  // with the seed of the options. Throws InvalidError that names the row of an assignment that does
+  // not fit.
   std::vector<double> makespans(std::span<const DeviceId> assignments, int threads = 1);
 
   // One-node changes: set_base() runs an assignment and remembers it; makespan_after_move() is the
