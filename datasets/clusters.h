@@ -16,7 +16,9 @@ struct ClusterEntry : Description {
 
 const Registry<ClusterEntry>& clusters();
 
-// From a spelling with parameters, "uniform(4)", or the path of a cluster file (ends in .json).
+// From a spelling with parameters, "uniform(4)", or the path of a cluster file (holds a '/' or ends
+// in
+// ".json"). Throws UsageError for an unknown name or parameter, ParseError or RunError for a file.
 Cluster make_cluster(std::string_view spelling);
 
 }  // namespace doppler

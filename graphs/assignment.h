@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graphs/cluster.h"
@@ -34,8 +35,11 @@ struct Assignment {
   friend std::ostream& operator<<(std::ostream& out, const Assignment& assignment);
 };
 
-// `{"assignment": [device of each node in file order]}`. Throws ParseError with file and place.
+// `{"assignment": [device of each node in file order]}`. Throws ParseError with file and place;
+// other fields are refused. Whether the devices exist is for check().
 Assignment read_assignment(const std::string& path);
+// The same from memory; `source` stands for the file in messages.
+Assignment parse_assignment(std::string_view content, const std::string& source);
 std::string to_json(const Assignment& assignment);
 
 }  // namespace doppler

@@ -21,6 +21,8 @@
 namespace doppler {
 
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+inline constexpr std::size_t kMaxDevices = 32768;  // of a cluster; 4096 without a default link
+inline constexpr std::int32_t kMaxStreams = 4096;  // of a device
 
 // One processor. Effective rates are what real kernels reach and what costs are made of; peak rates
 // are the vendor's, for information.
@@ -72,14 +74,16 @@ struct DefaultLink {
 // What a transfer between two devices meets: a link, or a path of links of which the slowest one's
 // channel is held.
 struct Route {
-  double latency = 0;             // seconds; summed over the path
+  double latency = 0;             // seconds; summed over the path from its source on
   double bandwidth = kUnlimited;  // bytes/s; the smallest on the path
   ChannelId channel = {};
   std::int32_t n_hops = 1;
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-// Where a figure of a cluster comes from: a link to a data sheet, or "assumption: why".
+// Where a figure of a cluster comes from: a data sheet or measurement, or "assumption: why". A
+// figure is named "devices.KIND.FIELD", "links.FIELD" or "default_link.FIELD"; a shorter name
+// stands for all figures that begin with it.
 struct Source {
   std::string figure = {};  // e.g. "devices.p100.bandwidth"
   std::string source = {};
@@ -106,11 +110,13 @@ class Cluster {
   // path: fewest hops, then least latency, then larger bandwidth, then smaller device ids along it.
   // Throws InvalidError that lists every fault: no devices, rates or bandwidths that are not
   // positive, negative latencies, NaN, fewer than one stream, a link to itself, two links for one
-  // pair, ids out of range, a pair that cannot be reached. O(devices * links) if a path is needed,
-  // O(links) otherwise; memory O(links), and O(devices^2) if a path is needed.
+  // pair, ids out of range, too many devices, a pair that cannot be reached. O(links) with a
+  // default link; without one O(devices * links * b), b the number of different bottleneck
+  // bandwidths out of one device, and memory O(devices^2).
   explicit Cluster(ClusterParts parts);
 
   // `n` devices of rate 1 without latency, bandwidth 1, an own channel for each directed pair.
+  // These three throw UsageError unless n is 1 to 4096.
   static Cluster uniform(std::int64_t n);
   // The same devices, linked to both neighbours on a ring (n = 2: one link each way).
   static Cluster ring(std::int64_t n);
@@ -127,6 +133,8 @@ class Cluster {
 
   // Requires from != to; O(1); thread safe.
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const;
+  // Channels of `parts().channels` come first; then those of the default link: for `egress` one a
+  // source device, for `own` n_devices - 1 a source device, in the order of the other devices.
   [[nodiscard]] double channel_capacity(ChannelId channel) const;
   [[nodiscard]] std::string channel_name(ChannelId channel) const;
 
@@ -135,7 +143,9 @@ class Cluster {
   [[nodiscard]] double mean_latency() const;
   [[nodiscard]] double mean_seconds_per_byte() const;
 
-  [[nodiscard]] std::uint64_t hash() const;  // equal for equal clusters, on every machine
+  // Equal for equal clusters, on every machine: of what can change a result, so not of names,
+  // sources and peak figures.
+  [[nodiscard]] std::uint64_t hash() const;
 
   friend bool operator==(const Cluster& a, const Cluster& b);
   friend std::ostream& operator<<(std::ostream& out, const Cluster& cluster);

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graphs/cluster.h"
@@ -40,6 +41,7 @@ class CostModel {
   CostModel() = default;  // analytical
   static CostModel analytical() { return {}; }
   static CostModel raw();
+  // Throws InvalidError for times or bandwidths that a profile cannot hold.
   static CostModel measured(Profile profile);
   // raw if the graph carries raw costs, analytical otherwise.
   static CostModel of(const Graph& graph);
@@ -47,7 +49,7 @@ class CostModel {
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] const Profile& profile() const { return profile_; }
 
-  // Seconds of `node` on `device`; finite and >= 0.
+  // Seconds of `node` on `device`; finite and >= 0. Requires a graph and cluster that pass check().
   [[nodiscard]] double compute(const Graph& graph, NodeId node, const Cluster& cluster,
                                DeviceId device) const;
   // Latency and bandwidth between two different devices, as this model sees them.
@@ -67,7 +69,7 @@ class CostModel {
 };
 
 // All compute times of a graph on a cluster in flat arrays: devices that are alike share a column.
-// Made once, read in hot loops.
+// Made once, read in hot loops. Throws as CostModel::check() for what it cannot price.
 struct CostTable {
   CostTable(const Graph& graph, const Cluster& cluster, const CostModel& cost_model);
 

@@ -167,6 +167,10 @@ GraphBuilder::~GraphBuilder() = default;
 GraphBuilder::GraphBuilder(GraphBuilder&&) noexcept = default;
 GraphBuilder& GraphBuilder::operator=(GraphBuilder&&) noexcept = default;
 
+void GraphBuilder::set_name(std::string graph_name) {
+  state_->storage->name = std::move(graph_name);
+}
+
 void GraphBuilder::reserve(std::size_t n_nodes, std::size_t n_edges) {
   Graph::Storage& s = *state_->storage;
   for (auto* values : {&s.flops, &s.bytes_read, &s.bytes_written, &s.tensor_bytes}) {

@@ -18,6 +18,7 @@ class GraphBuilder {
   GraphBuilder(GraphBuilder&&) noexcept;
   GraphBuilder& operator=(GraphBuilder&&) noexcept;
 
+  void set_name(std::string graph_name);
   void reserve(std::size_t n_nodes, std::size_t n_edges);
   NodeId add_node(const Node& node);
   // `reader` reads output number `output` of `producer`. The nodes may be added later.

@@ -31,13 +31,15 @@ struct ParameterSpec {
   friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 
-// A name with arguments as users write it: `llama-stack(layers=4)`, `uniform(8)`, `ffnn`.
-// Values may hold balanced parentheses. Throws UsageError with the place of a syntax mistake.
+// A name with arguments as users write it: `llama-stack(layers=4)`, `uniform(8)`, `ffnn`. Names and
+// keys are letters, digits and "_-.+"; blanks around them and around values do not count. Values
+// may hold balanced parentheses, and inside these commas and '='. Positional values come first.
 struct NamedCall {
   std::string name;
   std::vector<std::string> positional;
   std::vector<std::pair<std::string, std::string>> named;
 
+  // Throws UsageError that shows the text and the column of a syntax mistake.
   static NamedCall parse(std::string_view text);
   friend bool operator==(const NamedCall&, const NamedCall&) = default;
 };
@@ -47,15 +49,17 @@ class Parameters {
  public:
   Parameters() = default;
   // Positional values fill the schema in its order. Throws UsageError for an unknown name (with the
-  // nearest ones), a value given twice, of the wrong type, or out of range. `owner` is for
-  // messages.
+  // nearest ones), a value given twice, of the wrong type, or out of range. Whole numbers are
+  // decimal, booleans are `true` and `false`.
   Parameters(std::span<const ParameterSpec> schema, const NamedCall& call);
 
   // The value of a parameter of the schema; T is bool, int64_t, double or std::string.
   // Throws std::logic_error for a name or a type that the schema does not have.
   template <class T>
   [[nodiscard]] T get(std::string_view name) const {
-    return std::get<T>(value(name));
+    const T* found = std::get_if<T>(&value(name));
+    if (found == nullptr) throw_wrong_type(name);
+    return *found;
   }
   // Whether the user gave the value (false: it is the default).
   [[nodiscard]] bool given(std::string_view name) const;
@@ -72,6 +76,7 @@ class Parameters {
     friend bool operator==(const Item&, const Item&) = default;
   };
   [[nodiscard]] const ParameterValue& value(std::string_view name) const;
+  [[noreturn]] void throw_wrong_type(std::string_view name) const;
   std::string owner_;
   std::vector<Item> items_;
 };

@@ -1,0 +1,197 @@
+#include "graphs/strict_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "graphs/error.h"
+#include "graphs/registry.h"
+
+namespace doppler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxDepth = 64;
+constexpr std::string_view kUnlimitedText = "unlimited";
+
+// "line:column" of a byte, both counted from 1.
+std::string place_of(std::string_view content, std::size_t byte) {
+  std::size_t line = 1;
+  std::size_t column = 1;
+  for (char c : content.substr(0, byte > 0 ? byte - 1 : 0)) {
+    ++column;
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    }
+  }
+  return std::to_string(line) + ":" + std::to_string(column);
+}
+
+// The library's message without its id and its own account of the place.
+std::string reason_of(std::string_view message) {
+  const std::size_t id = message.find("] ");
+  if (id != std::string_view::npos) message.remove_prefix(id + 2);
+  const std::size_t column = message.find(", column ");
+  if (message.starts_with("parse error at ") && column != std::string_view::npos) {
+    const std::size_t colon = message.find(": ", column);
+    if (colon != std::string_view::npos) message.remove_prefix(colon + 2);
+  }
+  return std::string(message);
+}
+
+}  // namespace
+
+Json parse_strict_json(std::string_view content, const std::string& source) {
+  std::vector<std::set<std::string>> open_objects;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxDepth) {
+      throw ParseError(source + ": nested more than " + std::to_string(kMaxDepth) + " deep");
+    }
+    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!open_objects.back().insert(key).second) {
+        throw ParseError(source + ": field \"" + key +
+                         "\" is given twice in one object; keep one of them");
+      }
+    }
+    return true;
+  };
+  try {
+    return Json::parse(content, watch);
+  } catch (const Json::parse_error& error) {
+    throw ParseError(source + ":" + place_of(content, error.byte) + ": " + reason_of(error.what()));
+  } catch (const Json::exception& error) {
+    throw ParseError(source + ": " + reason_of(error.what()));
+  }
+}
+
+std::string write_json(const Json& document, std::string_view what) {
+  try {
+    return document.dump(2) + "\n";
+  } catch (const Json::exception&) {
+    throw InvalidError(std::string(what) +
+                       " holds text that is not UTF-8 and cannot be written; rename it");
+  }
+}
+
+void JsonReader::fail(const std::string& what) const {
+  throw ParseError(*source_ + ": " + (path_.empty() ? "" : path_ + ": ") + what);
+}
+
+void JsonReader::fail_type(std::string_view wanted) const {
+  std::string seen = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (seen.size() > 40) seen = std::string("a long ") + value_->type_name();
+  fail("expected " + std::string(wanted) + ", found " + seen);
+}
+
+void JsonReader::expect_format(std::string_view format, std::int64_t version) const {
+  const std::string& found = field("format").text();
+  if (found != format) {
+    field("format").fail("this is a '" + found + "' file; expected '" + std::string(format) + "'");
+  }
+  const std::int64_t found_version =
+      field("version").integer(0, std::numeric_limits<std::int64_t>::max());
+  if (found_version != version) {
+    field("version").fail("version " + std::to_string(found_version) +
+                          " is not known; this program reads version " + std::to_string(version));
+  }
+}
+
+void JsonReader::allow_fields(std::initializer_list<std::string_view> allowed) const {
+  for (const auto& [name, value] : fields()) {
+    if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
+    const std::vector<std::string> known(allowed.begin(), allowed.end());
+    const std::vector<std::string> nearest = nearest_names(name, known);
+    std::string names;
+    for (const std::string& candidate : nearest.empty() ? known : nearest) {
+      names += (names.empty() ? "" : ", ") + candidate;
+    }
+    value.fail(nearest.empty() ? "unknown field; known: " + names
+                               : "unknown field; did you mean " + names + "?");
+  }
+}
+
+JsonReader JsonReader::field(std::string_view name) const {
+  const auto found = find(name);
+  if (!found) fail("field \"" + std::string(name) + "\" is missing");
+  return *found;
+}
+
+std::optional<JsonReader> JsonReader::find(std::string_view name) const {
+  if (!value_->is_object()) fail_type("an object");
+  const auto found = value_->find(name);
+  if (found == value_->end()) return std::nullopt;
+  return JsonReader(*found, *source_, path_ + "/" + std::string(name));
+}
+
+std::vector<std::pair<std::string, JsonReader>> JsonReader::fields() const {
+  if (!value_->is_object()) fail_type("an object");
+  std::vector<std::pair<std::string, JsonReader>> result;
+  for (const auto& [name, value] : value_->items()) {
+    result.emplace_back(name, JsonReader(value, *source_, path_ + "/" + name));
+  }
+  return result;
+}
+
+std::vector<JsonReader> JsonReader::elements() const {
+  if (!value_->is_array()) fail_type("an array");
+  std::vector<JsonReader> result;
+  for (const Json& element : *value_) {
+    result.push_back(JsonReader(element, *source_, path_ + "/" + std::to_string(result.size())));
+  }
+  return result;
+}
+
+bool JsonReader::boolean() const {
+  if (!value_->is_boolean()) fail_type("true or false");
+  return value_->get<bool>();
+}
+
+const std::string& JsonReader::text() const {
+  if (!value_->is_string()) fail_type("text");
+  return value_->get_ref<const std::string&>();
+}
+
+std::int64_t JsonReader::integer(std::int64_t minimum, std::int64_t maximum) const {
+  const std::string wanted =
+      "a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
+  if (!value_->is_number_integer()) fail_type(wanted);
+  if (value_->is_number_unsigned() &&
+      value_->get<std::uint64_t>() >
+          static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    fail_type(wanted);
+  }
+  const auto value = value_->get<std::int64_t>();
+  if (value < minimum || value > maximum) fail_type(wanted);
+  return value;
+}
+
+double JsonReader::quantity() const {
+  if (!value_->is_number()) fail_type("a number of at least 0");
+  const auto value = value_->get<double>();
+  if (!(value >= 0) || !std::isfinite(value)) fail_type("a number of at least 0");
+  return value;
+}
+
+double JsonReader::rate() const {
+  if (value_->is_string() && text() == kUnlimitedText) {
+    return std::numeric_limits<double>::infinity();
+  }
+  if (!value_->is_number()) fail_type("a number above 0, or \"unlimited\"");
+  const auto value = value_->get<double>();
+  if (!(value > 0) || !std::isfinite(value)) fail_type("a number above 0, or \"unlimited\"");
+  return value;
+}
+
+Json rate_json(double rate) {
+  if (std::isinf(rate)) return kUnlimitedText;
+  return rate;
+}
+
+}  // namespace doppler
