@@ -152,7 +152,7 @@ void write_file(const std::string& path, std::string_view content) {
   if (::stat(target.c_str(), &status) == 0) {
     require_regular(path, "write", status.st_mode);
     mode = status.st_mode & 07777;
-    if (::access(target.c_str(), W_OK) != 0) fail(path, "write", errno);
+    if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail(path, "write", errno);
   }
   TemporaryFile temporary(target);
   temporary.write(content, mode, path);

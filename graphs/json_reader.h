@@ -75,7 +75,7 @@ class JsonReader {
   [[nodiscard]] std::int64_t as_integer(const JsonScalar& value, std::string_view what,
                                         std::int64_t least, std::int64_t most) const;
   // A number of at least 0.
-  [[nodiscard]] double as_amount(const JsonScalar& value, std::string_view what) const;
+  double as_amount(const JsonScalar& value, std::string_view what) const;
   [[nodiscard]] std::string as_string(const JsonScalar& value, std::string_view what) const;
 
  private:

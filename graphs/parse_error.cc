@@ -39,8 +39,12 @@ void throw_parse_error(std::string_view content, const std::string& source, std:
   const std::size_t newline = before.rfind('\n');
   const std::size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
   const std::size_t column = before.size() - line_start + 1;
+  std::string one_line = message;
+  for (char& c : one_line) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
   throw ParseError(source + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
-                   message);
+                   one_line);
 }
 
 std::size_t find_bad_utf8(std::string_view text) {

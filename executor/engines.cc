@@ -1,0 +1,20 @@
+#include "executor/engine.h"
+#include "executor/simulator/simulator.h"
+
+namespace doppler {
+
+const Registry<EngineEntry>& engines() {
+  static const Registry<EngineEntry> registry = [] {
+    Registry<EngineEntry> built_in("engine");
+    EngineEntry simulator;
+    simulator.name = "simulator";
+    simulator.summary = "discrete-event simulation of a work-conserving system";
+    simulator.source = "DOPPLER paper, section 4.1 (work-conserving execution)";
+    simulator.make = [](const Parameters&) { return make_simulator_engine(); };
+    built_in.add(std::move(simulator));
+    return built_in;
+  }();
+  return registry;
+}
+
+}  // namespace doppler

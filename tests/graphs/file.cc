@@ -1,0 +1,185 @@
+// Files are read and written whole, and every refusal names the path.
+#include "graphs/file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "graphs/error.h"
+#include "tests/support/catch.h"
+
+namespace doppler {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that is removed with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "doppler-file-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::permissions(path_, fs::perms::owner_all, ignored);
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] std::string at(const std::string& name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::size_t n_files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+  [[nodiscard]] fs::path path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Root may read and write everything: as long as this lives, root acts as the user "nobody".
+class OrdinaryUser {
+ public:
+  OrdinaryUser() {
+    if (is_root_) REQUIRE(::seteuid(65534) == 0);
+  }
+  ~OrdinaryUser() {
+    if (is_root_ && ::seteuid(0) != 0) std::abort();
+  }
+  OrdinaryUser(const OrdinaryUser&) = delete;
+  OrdinaryUser& operator=(const OrdinaryUser&) = delete;
+
+ private:
+  bool is_root_ = ::geteuid() == 0;
+};
+
+void check_refused(const std::string& path, const std::function<void()>& action) {
+  CAPTURE(path);
+  try {
+    action();
+    FAIL("no error");
+  } catch (const RunError& error) {
+    CHECK(std::string(error.what()).starts_with(path + ": cannot "));
+    CHECK(std::string(error.what()).size() < path.size() + 120);
+    CHECK(error.exit_code() == 1);
+  }
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat status = {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+TEST_CASE("What was written is read back, byte for byte") {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("file");
+  std::string bytes;
+  for (int i = 0; i < 100000; ++i) bytes += static_cast<char>(i * 37 % 256);
+  for (const std::string& content :
+       {std::string(), std::string("a"), std::string("a\0b\r\n", 5), bytes}) {
+    write_file(path, content);
+    CHECK(read_file(path) == content);
+    CHECK(folder.n_files() == 1);
+  }
+}
+
+TEST_CASE("A file beyond the limit is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("file");
+  write_file(path, "12345");
+  CHECK(read_file(path, 5) == "12345");
+  check_refused(path, [&] { (void)read_file(path, 4); });
+}
+
+TEST_CASE("A file whose size the system does not know is read to its end") {
+  const std::string status = read_file("/proc/self/status");
+  CHECK(status.find("Pid:") != std::string::npos);
+}
+
+TEST_CASE("Missing files and folders, folders, pipes and devices are refused") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.at("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  write_file(folder.at("file"), "x");
+  for (const std::string& path : {folder.at("none"), folder.at("none/file"), folder.path().string(),
+                                  pipe, std::string("/dev/null"), folder.at("file/inner")}) {
+    check_refused(path, [&] { (void)read_file(path); });
+  }
+  for (const std::string& path :
+       {folder.at("none/file"), folder.path().string(), pipe, std::string("/dev/null"),
+        folder.at("file/inner"), folder.at(std::string(300, 'n'))}) {
+    check_refused(path, [&] { write_file(path, "x"); });
+  }
+  CHECK_THROWS_AS(read_file(""), RunError);
+  CHECK_THROWS_AS(write_file("", "x"), RunError);
+  CHECK_THROWS_AS(read_file(std::string("a\0b", 3)), RunError);
+  CHECK(folder.n_files() == 2);
+}
+
+TEST_CASE("No permission is a refusal") {
+  const OrdinaryUser user;
+  const TemporaryFolder folder;
+  const std::string path = folder.at("file");
+  write_file(path, "old");
+  fs::permissions(path, fs::perms::none);
+  check_refused(path, [&] { (void)read_file(path); });
+  check_refused(path, [&] { write_file(path, "new"); });
+  fs::permissions(path, fs::perms::owner_all);
+  fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  check_refused(path, [&] { write_file(path, "new"); });
+  CHECK(read_file(path) == "old");
+}
+
+TEST_CASE("A write that fails leaves the old file and no other") {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("file");
+  write_file(path, "old");
+  // The limit on file sizes makes the write fail half-way.
+  rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit small = before;
+  small.rlim_cur = 1000;
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string message;
+  try {
+    write_file(path, std::string(100000, 'x'));
+  } catch (const RunError& error) {
+    message = error.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, old_handler);
+  CHECK(message.starts_with(path + ": cannot write: "));
+  CHECK(read_file(path) == "old");
+  CHECK(folder.n_files() == 1);
+}
+
+TEST_CASE("A write keeps the permissions of the old file and follows a symbolic link") {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("file");
+  write_file(path, "old");
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  CHECK(mode_of(path) == (0666 & ~mask));
+  REQUIRE(::chmod(path.c_str(), 0640) == 0);
+  const std::string link = folder.at("link");
+  fs::create_symlink("file", link);
+  write_file(link, "new");
+  CHECK(fs::is_symlink(link));
+  CHECK(read_file(path) == "new");
+  CHECK(mode_of(path) == 0640);
+}
+
+}  // namespace
+}  // namespace doppler
