@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/interrupt.h"
 #include "graphs/error.h"
@@ -34,6 +36,22 @@ void print(std::string_view text) {
 void save(const std::string& path, std::string_view content) {
   const DelayInterrupt delay;
   write_file(path, content);
+}
+
+void check_can_save(const std::string& path) {
+  if (path.empty()) return;
+  std::error_code ignored;
+  const std::filesystem::path target(path);
+  if (std::filesystem::is_directory(target, ignored)) {
+    throw RunError(path + ": cannot write: it is a directory; name a file in it");
+  }
+  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    throw RunError(path + ": cannot write: there is no folder '" + folder + "'; make it first");
+  }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw RunError(path + ": cannot write in folder '" + folder + "': " + std::strerror(errno));
+  }
 }
 
 void deliver(const std::string& path, std::string_view content) {

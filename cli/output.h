@@ -14,6 +14,9 @@ void print(std::string_view text);
 
 // Writes a file whole or not at all, also if Ctrl-C comes. Throws RunError that names the path.
 void save(const std::string& path, std::string_view content);
+// Throws RunError if save() could not work there as things are, so that a slip in a path is told
+// before hours of work and not after. Accepts an empty path.
+void check_can_save(const std::string& path);
 // save() if there is a path, else print().
 void deliver(const std::string& path, std::string_view content);
 

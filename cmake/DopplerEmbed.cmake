@@ -45,10 +45,9 @@ struct File {
 namespace doppler::embedded {
 std::span<const File> ${name}();
 }  // namespace doppler::embedded\n" @ONLY)
-  string(REPLACE ";" "\\;" files "${ARGN}")
   add_custom_command(
     OUTPUT ${folder}/${name}.cc
-    COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DOUTPUT=${folder}/${name}.cc "-DFILES=${files}"
+    COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DOUTPUT=${folder}/${name}.cc "-DFILES=${ARGN}"
             -P ${DOPPLER_EMBED_SCRIPT}
     DEPENDS ${ARGN} ${DOPPLER_EMBED_SCRIPT}
     COMMENT "Embedding ${name}"

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kFormat = "doppler-cluster";
 constexpr std::int64_t kVersion = 1;
 
-std::map<DType, double> read_rates(const JsonReader& reader) {
+std::map<DType, double> read_rates(const JsonElement& reader) {
   std::map<DType, double> rates;
   for (const auto& [name, value] : reader.fields()) {
     try {
@@ -29,7 +29,7 @@ std::map<DType, double> read_rates(const JsonReader& reader) {
   return rates;
 }
 
-Device read_device(const JsonReader& reader) {
+Device read_device(const JsonElement& reader) {
   Device device;
   device.kind = reader.field("kind").text();
   device.flops = read_rates(reader.field("flops"));
@@ -47,8 +47,8 @@ Device read_device(const JsonReader& reader) {
   return device;
 }
 
-void read_devices(const JsonReader& reader, ClusterParts& parts) {
-  for (const JsonReader& group : reader.elements()) {
+void read_devices(const JsonElement& reader, ClusterParts& parts) {
+  for (const JsonElement& group : reader.elements()) {
     group.allow_fields({"count", "kind", "flops", "bandwidth", "launch_overhead", "memory",
                         "streams", "peak_flops", "peak_bandwidth"});
     std::int64_t count = 1;
@@ -62,20 +62,20 @@ void read_devices(const JsonReader& reader, ClusterParts& parts) {
   if (parts.devices.empty()) reader.fail("no devices; give at least one");
 }
 
-DeviceId read_device_id(const JsonReader& reader, const ClusterParts& parts) {
+DeviceId read_device_id(const JsonElement& reader, const ClusterParts& parts) {
   return DeviceId{reader.integer(0, static_cast<std::int64_t>(parts.devices.size()) - 1)};
 }
 
-void read_channels(const JsonReader& reader, ClusterParts& parts) {
-  for (const JsonReader& channel : reader.elements()) {
+void read_channels(const JsonElement& reader, ClusterParts& parts) {
+  for (const JsonElement& channel : reader.elements()) {
     channel.allow_fields({"name", "capacity"});
     parts.channels.push_back({channel.field("name").text(), channel.field("capacity").rate()});
   }
 }
 
-void read_links(const JsonReader& reader, ClusterParts& parts) {
+void read_links(const JsonElement& reader, ClusterParts& parts) {
   const auto n_channels = static_cast<std::int64_t>(parts.channels.size());
-  for (const JsonReader& link : reader.elements()) {
+  for (const JsonElement& link : reader.elements()) {
     link.allow_fields({"from", "to", "latency", "bandwidth", "channel", "both_ways"});
     const DeviceId from = read_device_id(link.field("from"), parts);
     const DeviceId to = read_device_id(link.field("to"), parts);
@@ -94,7 +94,7 @@ void read_links(const JsonReader& reader, ClusterParts& parts) {
   }
 }
 
-void read_topology(const JsonReader& reader, ClusterParts& parts) {
+void read_topology(const JsonElement& reader, ClusterParts& parts) {
   reader.allow_fields({"kind", "rows", "latency", "bandwidth"});
   const double latency = reader.field("latency").quantity();
   const double bandwidth = reader.field("bandwidth").rate();
@@ -121,12 +121,12 @@ void read_topology(const JsonReader& reader, ClusterParts& parts) {
   }
 }
 
-DefaultLink read_default_link(const JsonReader& reader) {
+DefaultLink read_default_link(const JsonElement& reader) {
   reader.allow_fields({"latency", "bandwidth", "channels", "capacity"});
   DefaultLink link;
   link.latency = reader.field("latency").quantity();
   link.bandwidth = reader.field("bandwidth").rate();
-  const JsonReader channels = reader.field("channels");
+  const JsonElement channels = reader.field("channels");
   if (channels.text() == "own") {
     link.channels = DefaultLink::Channels::own;
   } else if (channels.text() == "egress") {
@@ -162,7 +162,7 @@ Json device_json(const Device& device, std::size_t count) {
 
 Cluster parse_cluster(std::string_view content, const std::string& source) {
   const Json document = parse_strict_json(content, source);
-  const JsonReader reader(document, source);
+  const JsonElement reader(document, source);
   reader.expect_format(kFormat, kVersion);
   reader.allow_fields({"format", "version", "name", "enforce_memory", "devices", "channels",
                        "links", "topology", "default_link", "sources"});
@@ -177,7 +177,7 @@ Cluster parse_cluster(std::string_view content, const std::string& source) {
     parts.default_link = read_default_link(*value);
   }
   if (const auto value = reader.find("sources")) {
-    for (const JsonReader& entry : value->elements()) {
+    for (const JsonElement& entry : value->elements()) {
       entry.allow_fields({"figure", "source"});
       parts.sources.push_back({entry.field("figure").text(), entry.field("source").text()});
     }

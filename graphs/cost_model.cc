@@ -1,7 +1,6 @@
 #include "graphs/cost_model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ostream>
 #include <string_view>
@@ -10,16 +9,10 @@
 
 #include "graphs/error.h"
 #include "graphs/hash.h"
+#include "graphs/number_text.h"
 
 namespace doppler {
 namespace {
-
-// The shortest text that reads back as the same number.
-std::string number_text(double x) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, x).ptr;
-  return std::string(buffer, end);
-}
 
 double analytical_seconds(const Graph& graph, NodeId node, const Device& device) {
   const double arithmetic = graph.flops(node) / device.flops_for(graph.dtype(node));

@@ -18,7 +18,7 @@ constexpr std::int64_t kVersion = 1;
 
 Profile parse_profile(std::string_view content, const std::string& source) {
   const Json document = parse_strict_json(content, source);
-  const JsonReader reader(document, source);
+  const JsonElement reader(document, source);
   reader.expect_format(kFormat, kVersion);
   reader.allow_fields({"format", "version", "compute", "links"});
   Profile profile;
@@ -27,7 +27,7 @@ Profile parse_profile(std::string_view content, const std::string& source) {
     for (const auto& [signature, time] : times.fields()) seconds[signature] = time.quantity();
   }
   if (const auto links = reader.find("links")) {
-    for (const JsonReader& link : links->elements()) {
+    for (const JsonElement& link : links->elements()) {
       link.allow_fields({"from", "to", "latency", "bandwidth"});
       constexpr auto most = static_cast<std::int64_t>(kMaxDevices) - 1;
       const DeviceId from{link.field("from").integer(0, most)};

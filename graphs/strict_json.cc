@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graphs/error.h"
+#include "graphs/parse_error.h"
 #include "graphs/registry.h"
 
 namespace doppler {
@@ -16,20 +17,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 64;
 constexpr std::string_view kUnlimitedText = "unlimited";
-
-// "line:column" of a byte, both counted from 1.
-std::string place_of(std::string_view content, std::size_t byte) {
-  std::size_t line = 1;
-  std::size_t column = 1;
-  for (char c : content.substr(0, byte > 0 ? byte - 1 : 0)) {
-    ++column;
-    if (c == '\n') {
-      ++line;
-      column = 1;
-    }
-  }
-  return std::to_string(line) + ":" + std::to_string(column);
-}
 
 // The library's message without its id and its own account of the place.
 std::string reason_of(std::string_view message) {
@@ -65,7 +52,8 @@ Json parse_strict_json(std::string_view content, const std::string& source) {
   try {
     return Json::parse(content, watch);
   } catch (const Json::parse_error& error) {
-    throw ParseError(source + ":" + place_of(content, error.byte) + ": " + reason_of(error.what()));
+    throw_parse_error(content, source, error.byte > 0 ? error.byte - 1 : 0,
+                      reason_of(error.what()));
   } catch (const Json::exception& error) {
     throw ParseError(source + ": " + reason_of(error.what()));
   }
@@ -80,17 +68,17 @@ std::string write_json(const Json& document, std::string_view what) {
   }
 }
 
-void JsonReader::fail(const std::string& what) const {
+void JsonElement::fail(const std::string& what) const {
   throw ParseError(*source_ + ": " + (path_.empty() ? "" : path_ + ": ") + what);
 }
 
-void JsonReader::fail_type(std::string_view wanted) const {
+void JsonElement::fail_type(std::string_view wanted) const {
   std::string seen = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
   if (seen.size() > 40) seen = std::string("a long ") + value_->type_name();
   fail("expected " + std::string(wanted) + ", found " + seen);
 }
 
-void JsonReader::expect_format(std::string_view format, std::int64_t version) const {
+void JsonElement::expect_format(std::string_view format, std::int64_t version) const {
   const std::string& found = field("format").text();
   if (found != format) {
     field("format").fail("this is a '" + found + "' file; expected '" + std::string(format) + "'");
@@ -103,7 +91,7 @@ void JsonReader::expect_format(std::string_view format, std::int64_t version) co
   }
 }
 
-void JsonReader::allow_fields(std::initializer_list<std::string_view> allowed) const {
+void JsonElement::allow_fields(std::initializer_list<std::string_view> allowed) const {
   for (const auto& [name, value] : fields()) {
     if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
     const std::vector<std::string> known(allowed.begin(), allowed.end());
@@ -117,48 +105,48 @@ void JsonReader::allow_fields(std::initializer_list<std::string_view> allowed) c
   }
 }
 
-JsonReader JsonReader::field(std::string_view name) const {
+JsonElement JsonElement::field(std::string_view name) const {
   const auto found = find(name);
   if (!found) fail("field \"" + std::string(name) + "\" is missing");
   return *found;
 }
 
-std::optional<JsonReader> JsonReader::find(std::string_view name) const {
+std::optional<JsonElement> JsonElement::find(std::string_view name) const {
   if (!value_->is_object()) fail_type("an object");
   const auto found = value_->find(name);
   if (found == value_->end()) return std::nullopt;
-  return JsonReader(*found, *source_, path_ + "/" + std::string(name));
+  return JsonElement(*found, *source_, path_ + "/" + std::string(name));
 }
 
-std::vector<std::pair<std::string, JsonReader>> JsonReader::fields() const {
+std::vector<std::pair<std::string, JsonElement>> JsonElement::fields() const {
   if (!value_->is_object()) fail_type("an object");
-  std::vector<std::pair<std::string, JsonReader>> result;
+  std::vector<std::pair<std::string, JsonElement>> result;
   for (const auto& [name, value] : value_->items()) {
-    result.emplace_back(name, JsonReader(value, *source_, path_ + "/" + name));
+    result.emplace_back(name, JsonElement(value, *source_, path_ + "/" + name));
   }
   return result;
 }
 
-std::vector<JsonReader> JsonReader::elements() const {
+std::vector<JsonElement> JsonElement::elements() const {
   if (!value_->is_array()) fail_type("an array");
-  std::vector<JsonReader> result;
+  std::vector<JsonElement> result;
   for (const Json& element : *value_) {
-    result.push_back(JsonReader(element, *source_, path_ + "/" + std::to_string(result.size())));
+    result.push_back(JsonElement(element, *source_, path_ + "/" + std::to_string(result.size())));
   }
   return result;
 }
 
-bool JsonReader::boolean() const {
+bool JsonElement::boolean() const {
   if (!value_->is_boolean()) fail_type("true or false");
   return value_->get<bool>();
 }
 
-const std::string& JsonReader::text() const {
+const std::string& JsonElement::text() const {
   if (!value_->is_string()) fail_type("text");
   return value_->get_ref<const std::string&>();
 }
 
-std::int64_t JsonReader::integer(std::int64_t minimum, std::int64_t maximum) const {
+std::int64_t JsonElement::integer(std::int64_t minimum, std::int64_t maximum) const {
   const std::string wanted =
       "a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
   if (!value_->is_number_integer()) fail_type(wanted);
@@ -172,14 +160,14 @@ std::int64_t JsonReader::integer(std::int64_t minimum, std::int64_t maximum) con
   return value;
 }
 
-double JsonReader::quantity() const {
+double JsonElement::quantity() const {
   if (!value_->is_number()) fail_type("a number of at least 0");
   const auto value = value_->get<double>();
   if (!(value >= 0) || !std::isfinite(value)) fail_type("a number of at least 0");
   return value;
 }
 
-double JsonReader::rate() const {
+double JsonElement::rate() const {
   if (value_->is_string() && text() == kUnlimitedText) {
     return std::numeric_limits<double>::infinity();
   }

@@ -22,9 +22,9 @@ std::string write_json(const nlohmann::ordered_json& document, std::string_view 
 
 // One value of a document and its path, for checked access. Everything throws ParseError
 // "source: /path: what; how to mend it". Keeps references to the document and to the source.
-class JsonReader {
+class JsonElement {
  public:
-  JsonReader(const nlohmann::ordered_json& value, const std::string& source)
+  JsonElement(const nlohmann::ordered_json& value, const std::string& source)
       : value_(&value), source_(&source) {}
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -34,10 +34,10 @@ class JsonReader {
   // Requires an object that has no other fields than these.
   void allow_fields(std::initializer_list<std::string_view> fields) const;
 
-  [[nodiscard]] JsonReader field(std::string_view name) const;                   // must be there
-  [[nodiscard]] std::optional<JsonReader> find(std::string_view name) const;     // may be there
-  [[nodiscard]] std::vector<std::pair<std::string, JsonReader>> fields() const;  // of an object
-  [[nodiscard]] std::vector<JsonReader> elements() const;                        // of an array
+  [[nodiscard]] JsonElement field(std::string_view name) const;                   // must be there
+  [[nodiscard]] std::optional<JsonElement> find(std::string_view name) const;     // may be there
+  [[nodiscard]] std::vector<std::pair<std::string, JsonElement>> fields() const;  // of an object
+  [[nodiscard]] std::vector<JsonElement> elements() const;                        // of an array
 
   [[nodiscard]] bool is_text() const { return value_->is_string(); }
   [[nodiscard]] bool boolean() const;
@@ -49,7 +49,7 @@ class JsonReader {
   [[nodiscard]] double rate() const;
 
  private:
-  JsonReader(const nlohmann::ordered_json& value, const std::string& source, std::string path)
+  JsonElement(const nlohmann::ordered_json& value, const std::string& source, std::string path)
       : value_(&value), source_(&source), path_(std::move(path)) {}
   [[noreturn]] void fail_type(std::string_view wanted) const;
 
@@ -58,7 +58,7 @@ class JsonReader {
   std::string path_;  // JSON pointer; empty for the document
 };
 
-// What JsonReader::rate() reads.
+// What JsonElement::rate() reads.
 nlohmann::ordered_json rate_json(double rate);
 
 }  // namespace doppler

@@ -59,6 +59,7 @@ std::string result_text(const Task& task, const AssignCommandOptions& options,
 }
 
 void assign_problem(const AssignCommandOptions& options) {
+  check_can_save(options.out);
   const Task task = make_problem(options.problem);
   const AssignResult result = run_agent(options.agent, task, options.budget,
                                         static_cast<std::uint64_t>(options.problem.seed));

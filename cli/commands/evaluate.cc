@@ -146,6 +146,7 @@ std::string rows_text(const EvaluationPlan& plan, const std::vector<EvaluationRo
 }
 
 void run_evaluate(const EvaluateOptions& options) {
+  check_can_save(options.out);
   const EvaluationPlan plan = plan_of(options);
   const std::vector<EvaluationRow> rows = evaluate(plan);
   deliver(options.out, options.json ? json_text(plan_json(plan, rows)) : rows_text(plan, rows));

@@ -20,6 +20,7 @@ struct TraceOptions {
 };
 
 void trace(const TraceOptions& options) {
+  check_can_save(options.out);
   Task task = make_problem(options.problem);
   const Assignment assignment = decide_assignment(options.decision, task);
   task.options.record_timeline = true;
