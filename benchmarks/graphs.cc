@@ -1,69 +1,99 @@
-// Reading and writing graph files; the time per node must not grow with the size.
+// Graphs: building, memory, reading and analysis.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
-#include <stdexcept>
+#include <fstream>
 #include <string>
-#include <vector>
 
+#include "benchmarks/layered_graph.h"
+#include "graphs/analysis.h"
 #include "graphs/formats.h"
-#include "graphs/graph_builder.h"
+#include "graphs/lower_bound.h"
 
-namespace doppler {
+namespace doppler::benchmarks {
 namespace {
 
-// Layers of 64 nodes; each node reads two of the layer above. Held exactly by both formats.
-Graph layers(std::int64_t n_nodes) {
-  constexpr std::int64_t kWidth = 64;
-  GraphBuilder builder;
-  std::vector<double> raw;
-  for (std::int64_t v = 0; v < n_nodes; ++v) {
-    raw.push_back(static_cast<double>(v) * 0.1);
-    builder.add_node({.name = std::to_string(v),
-                      .kind = "einsum",
-                      .flops = raw.back(),
-                      .outputs = {Tensor{4096.0 + static_cast<double>(v), {}, DType::float32}}});
-    if (v < kWidth) continue;
-    const std::int64_t above = v / kWidth * kWidth - kWidth;
-    builder.add_edge(NodeId{above + v % kWidth}, NodeId{v});
-    builder.add_edge(NodeId{above + (v + 1) % kWidth}, NodeId{v});
+constexpr std::size_t kWidth = 64;
+
+void count_nodes(benchmark::State& state, std::size_t n) {
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(n));
+}
+
+// A line of /proc/self/status, in bytes.
+double process_memory(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kibibytes = 0;
+  while (status >> word) {
+    if (word == field + ":" && status >> kibibytes) return kibibytes * 1024;
   }
-  builder.set_raw_compute(std::move(raw));
-  return builder.build();
+  return 0;
 }
 
-using Write = std::string (*)(const Graph&);
-using Read = Graph (*)(std::string_view, const std::string&);
-
-void read_file_text(benchmark::State& state, Write write, Read read) {
-  const Graph graph = layers(state.range(0));
-  const std::string text = write(graph);
-  if (read(text, "benchmark") != graph) throw std::logic_error("the file does not read back equal");
-  for (auto _ : state) benchmark::DoNotOptimize(read(text, "benchmark"));
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
-  state.SetComplexityN(state.range(0));
-}
-
-void write_file_text(benchmark::State& state, Write write, Read read) {
-  const Graph graph = layers(state.range(0));
-  if (read(write(graph), "benchmark") != graph) {
-    throw std::logic_error("the file does not read back equal");
+// Bytes that stay resident for the graph, and the most that were while it was built.
+void build(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  double resident = 0;
+  double peak = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    malloc_trim(0);
+    const double before = process_memory("VmRSS");
+    std::ofstream("/proc/self/clear_refs") << 5;  // the peak counts from here
+    state.ResumeTiming();
+    const Graph graph = layered_graph(n, kWidth);
+    state.PauseTiming();
+    peak = process_memory("VmHWM") - before;
+    malloc_trim(0);
+    resident = process_memory("VmRSS") - before;
+    state.ResumeTiming();
   }
-  for (auto _ : state) benchmark::DoNotOptimize(write(graph));
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-  state.SetComplexityN(state.range(0));
+  count_nodes(state, n);
+  state.counters["resident_bytes"] = resident;
+  state.counters["peak_bytes"] = peak;
 }
 
-void sizes(benchmark::internal::Benchmark* benchmark) {
-  benchmark->RangeMultiplier(10)->Range(100, 1000000)->Unit(benchmark::kMillisecond)->Complexity();
+// Reads `content`, which must give `graph` again.
+template <class Parse>
+void read(benchmark::State& state, const Graph& graph, const std::string& content, Parse parse) {
+  if (!(parse(content, "benchmark") == graph)) {
+    state.SkipWithError("the graph that is read is not the one that was written");
+    return;
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(parse(content, "benchmark"));
+  count_nodes(state, graph.n_nodes());
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(content.size()));
 }
 
-BENCHMARK_CAPTURE(read_file_text, json, to_json, parse_graph_json)->Apply(sizes);
-BENCHMARK_CAPTURE(read_file_text, text, to_text, parse_graph_text)->Apply(sizes);
-BENCHMARK_CAPTURE(write_file_text, json, to_json, parse_graph_json)->Apply(sizes);
-BENCHMARK_CAPTURE(write_file_text, text, to_text, parse_graph_text)->Apply(sizes);
+void read_json(benchmark::State& state) {
+  const Graph graph = layered_graph(static_cast<std::size_t>(state.range(0)), kWidth);
+  read(state, graph, to_json(graph), parse_graph_json);
+}
+
+void read_text(benchmark::State& state) {
+  // The text format has no names: what it holds is what was read once.
+  const std::string content =
+      to_text(layered_graph(static_cast<std::size_t>(state.range(0)), kWidth));
+  read(state, parse_graph_text(content, "benchmark"), content, parse_graph_text);
+}
+
+void analyse(benchmark::State& state) {
+  const Graph graph = layered_graph(static_cast<std::size_t>(state.range(0)), kWidth);
+  const Cluster cluster = Cluster::uniform(4);
+  for (auto _ : state) {
+    const CostTable costs(graph, cluster, CostModel::raw());
+    benchmark::DoNotOptimize(levels(graph, costs));
+    benchmark::DoNotOptimize(lower_bound(graph, cluster, costs));
+  }
+  count_nodes(state, graph.n_nodes());
+}
+
+BENCHMARK(build)->Name("graphs/build")->Arg(1'000'000)->Iterations(1);
+BENCHMARK(read_json)->Name("graphs/read json")->Arg(100'000);
+BENCHMARK(read_text)->Name("graphs/read text")->Arg(100'000);
+BENCHMARK(analyse)->Name("graphs/levels and lower bound")->Arg(100'000);
 
 }  // namespace
-}  // namespace doppler
+}  // namespace doppler::benchmarks
 
 BENCHMARK_MAIN();
