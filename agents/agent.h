@@ -1,11 +1,13 @@
-// Agent: decides an assignment. Implement the step interface (select and place, one node at a time)
-// or assign() as a whole.
+// Agent: decides an assignment, by steps (select a node, place it) or as a whole.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "env/partial_schedule.h"
 #include "env/task.h"
@@ -30,7 +32,15 @@ struct AssignResult {
   friend bool operator==(const AssignResult&, const AssignResult&) = default;
 };
 
-// One agent serves one thread. The default assign() runs the step interface over a PartialSchedule.
+// What an agent decides, before assign() checks and measures it.
+struct Decision {
+  Assignment assignment = {};
+  // Seconds, if the agent ran the engine on this very assignment.
+  std::optional<double> makespan = std::nullopt;
+  std::int64_t evaluations = 0;  // runs of the engine that the agent used
+};
+
+// One agent serves one thread. Implement begin(), select() and place(), or decide().
 class Agent {
  public:
   virtual ~Agent() = default;
@@ -39,17 +49,21 @@ class Agent {
   virtual void begin(std::shared_ptr<const PlacementModel> model, std::uint64_t seed);
   // One of schedule.candidates(). Throws std::logic_error if the agent has no step interface.
   virtual NodeId select(const PartialSchedule& schedule);
-  // A device of the cluster for `node`, which is a candidate.
+  // A device of the cluster for `node`, which is a candidate. Throws like select().
   virtual DeviceId place(const PartialSchedule& schedule, NodeId node);
   // Whether select() and place() are implemented.
   [[nodiscard]] virtual bool has_steps() const { return true; }
-  // The assignment only, with what it cost; assign() below measures it.
-  virtual AssignResult decide(std::shared_ptr<const PlacementModel> model,
-                              const AssignOptions& options);
+  // The whole assignment. By default one episode of the step interface over a PartialSchedule,
+  // without a run of the engine. Keeps to the limits of `options`.
+  virtual Decision decide(std::shared_ptr<const PlacementModel> model,
+                          const AssignOptions& options);
 };
 
-// Runs an agent on a task: decides, checks and evaluates the assignment once more if the agent did
-// not. Throws RunError if the agent returns an assignment that does not fit.
+// Runs an agent on a task and measures its assignment by the simulator with the task's options (in
+// one evaluation more, if the agent did not run it itself). Throws InvalidError for a task whose
+// parts do not fit each other, UsageError for options that leave no evaluation, and RunError if the
+// agent returns an assignment that does not fit the task, a makespan that the simulator does not
+// confirm, or used more evaluations than allowed.
 AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options = {});
 
 // A registered agent.

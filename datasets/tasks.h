@@ -1,6 +1,13 @@
 // Tasks by name: `workload@cluster` with parameters, and the published graphs.
+//
+// Splits, which agents may learn on what:
+//   none   the paper's four workloads on its machines, and its published graphs. For agents that
+//          search or learn on the very task that they are judged on, as the paper does.
+//   train  what an agent that is judged on others may learn on, beside anything unregistered.
+//   test   what generalisation is judged on. Training on it is refused (check_training_tasks).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +25,14 @@ struct TaskEntry : Description {
 
 const Registry<TaskEntry>& tasks();
 
-// A registered name, or any `workload(...)@cluster(...)`; throws UsageError with the nearest names.
+// A registered name, or any `workload(...)@cluster(...)`, where the cluster may be a file. The
+// workload gets one shard a device unless it says otherwise; memory is enforced if the cluster says
+// so; the network is `channel`. Its name is the canonical spelling. Throws UsageError with the
+// nearest names.
 Task make_task(std::string_view spelling);
 
-// Throws UsageError if a task named in `training_tasks` is of the test split.
+// Throws UsageError that names the first of `training_tasks` which is of the test split, by
+// whatever spelling: a task that equals a test task counts as that task.
 void check_training_tasks(const std::vector<std::string>& training_tasks);
 
 }  // namespace doppler

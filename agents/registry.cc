@@ -1,0 +1,28 @@
+// Every agent of this build, by name.
+#include "agents/agent.h"
+#include "agents/heuristics/heuristics.h"
+
+namespace doppler {
+
+const Registry<AgentEntry>& agents() {
+  static const Registry<AgentEntry> registry = [] {
+    Registry<AgentEntry> built_in("agent");
+    built_in.add(random_entry());
+    built_in.add(round_robin_entry());
+    built_in.add(single_device_entry());
+    built_in.add(critical_path_entry());
+    built_in.add(heft_entry());
+    built_in.add(m_etf_entry());
+    built_in.add(partner_list_entry());
+    return built_in;
+  }();
+  return registry;
+}
+
+std::unique_ptr<Agent> make_agent(std::string_view spelling) {
+  const NamedCall call = NamedCall::parse(spelling);
+  const AgentEntry& entry = agents().at(call.name);
+  return entry.make(Parameters(entry.parameters, call));
+}
+
+}  // namespace doppler
