@@ -220,7 +220,8 @@ Parameters::Parameters(std::span<const ParameterSpec> schema, const NamedCall& c
                      " values, found " + std::to_string(call.positional.size()));
   }
   for (std::size_t i = 0; i < call.positional.size(); ++i) give(i, call.positional[i]);
-  for (const auto& [name, text] : call.named) {
+  for (const auto& argument : call.named) {
+    const std::string& name = argument.first;
     const auto found = std::find_if(schema.begin(), schema.end(),
                                     [&](const auto& spec) { return spec.name == name; });
     if (found == schema.end()) {
@@ -231,7 +232,7 @@ Parameters::Parameters(std::span<const ParameterSpec> schema, const NamedCall& c
       for (const ParameterSpec& spec : schema) known.push_back(spec.name);
       throw_unknown_name(owner_ + " parameter", name, known);
     }
-    give(static_cast<std::size_t>(found - schema.begin()), text);
+    give(static_cast<std::size_t>(found - schema.begin()), argument.second);
   }
 }
 

@@ -28,6 +28,10 @@ std::string refusal_of(const std::string& content) {
   return refusal([&] { parse(content); });
 }
 
+std::string refusal_of_profile(const std::string& content) {
+  return refusal([&] { parse_profile(content, "p.json"); });
+}
+
 // A document of two devices with these further fields.
 std::string with(const std::string& fields, const std::string& device_fields = "") {
   return R"({"format": "doppler-cluster", "version": 1, "name": "two", "devices": [{"count": 2,
@@ -239,7 +243,7 @@ TEST_CASE("a profile file that is not understood is refused with its place") {
        "/links/0/to: expected a whole number from 0 to 32767"},
   };
   for (const auto& [content, part] : cases) {
-    check_contains(refusal([&] { parse_profile(content, "p.json"); }), part);
+    check_contains(refusal_of_profile(content), part);
   }
 }
 
