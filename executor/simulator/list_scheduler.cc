@@ -119,6 +119,7 @@ ListScheduler::ListScheduler(const Model& model)
   first_slot_.push_back(n_slots);
 
   devices_.resize(n);
+  last_start_.resize(n_devices);
   first_item_.resize(n_devices + 1);
   now_.ready.resize(n);
   now_.queue.resize(n + n_devices);  // room for one more a device than it has nodes
@@ -160,6 +161,7 @@ void ListScheduler::begin(std::span<const std::int32_t> devices, std::uint64_t s
   now_.makespan = 0;
   now_.n_started = 0;
   if (model_.options.choice != Choice::fifo) chosen_.reset(devices);
+  std::fill(last_start_.begin(), last_start_.end(), 0.0);
   if (model_.options.choice == Choice::random) {
     const Luck luck(model_, seed);
     for (std::size_t p = 0; p < model_.n_nodes; ++p) {
@@ -199,6 +201,7 @@ void ListScheduler::run() {
                               .position = static_cast<std::int32_t>(ready)});
       }
       p = static_cast<std::size_t>(chosen_.pop(device).position);
+      last_start_[device] = start;
     } else {
       p = static_cast<std::uint32_t>(pop(device));
     }
@@ -245,7 +248,7 @@ void ListScheduler::set_next_start(std::size_t device) {
     ready =
         std::bit_cast<double>(static_cast<std::uint64_t>(now_.queue[first_item_[device]] >> 64));
   }
-  if (model_.options.choice != Choice::fifo && !chosen_.empty(device)) ready = 0;
+  if (model_.options.choice != Choice::fifo && !chosen_.empty(device)) ready = last_start_[device];
   now_.next_start[device] = std::max(slot_free(device), ready);
 }
 

@@ -89,8 +89,9 @@ class ListScheduler {
   std::vector<std::int32_t> devices_;      // by position
   std::vector<std::uint32_t> first_item_;  // by device: its part of the queue
   State now_;
-  ReadyQueues chosen_;         // priority, random: nodes that are ready, by the choice rule
-  std::vector<double> first_;  // random: keys, by position
+  std::vector<double> last_start_;  // by device; what `chosen_` holds was ready by then
+  ReadyQueues chosen_;              // priority, random: nodes that are ready, by the choice rule
+  std::vector<double> first_;       // random: keys, by position
 
   // The base of one-node changes.
   double base_makespan_ = 0;

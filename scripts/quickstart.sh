@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# From a bare clone to a first result: installs what is missing, builds the command and evaluates the
+# agents on the paper's four workloads and on the published graphs. Safe to run again.
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/setup.sh"
+
+usage="usage: scripts/quickstart.sh [--no-install] [-DNAME=VALUE...]
+  --no-install    do not look for missing packages
+  -DNAME=VALUE    an option for CMake; it stays for later runs"
+install=yes
+options=()
+for argument in "$@"; do
+  case $argument in
+    --no-install) install=no ;;
+    -D?*) options+=("$argument") ;;
+    -h | --help) echo "$usage"; exit ;;
+    *) fail "unknown argument '$argument'" "$usage" ;;
+  esac
+done
+
+take_lock
+[[ $install == no ]] || need_packages "${packages_to_build[@]}"
+configure release "${options[@]}"
+build release doppler-gym
+echo
+command=build/release/bin/doppler-gym
+tasks=(chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4
+       published/{chainmm,ffnn,llama-block,llama-layer,llama-block-8,llama-layer-8})
+"$command" evaluate --tasks "$(IFS=, && echo "${tasks[*]}")"
+echo
+echo "The command is $root/$command"
