@@ -74,6 +74,7 @@ void Env::begin_episode(std::size_t task) {
   running_ = true;
   terminated_ = false;
   return_ = 0;
+  start_time_ = 0;
   last_time_ = 0;
   n_illegal_ = 0;
   n_measured_ = 0;
@@ -98,7 +99,8 @@ void Env::begin_episode(std::size_t task) {
       }
     }
     for (std::size_t v = 0; v < n; ++v) placement[v] = state_.assignment.devices[v].value;
-    last_time_ = measure(state_.assignment);
+    start_time_ = measure(state_.assignment);
+    last_time_ = start_time_;
   }
   observe();
 }

@@ -100,7 +100,12 @@ class Env {
   [[nodiscard]] NodeId node() const { return state_.node; }
   [[nodiscard]] bool selecting() const { return state_.selecting; }
   [[nodiscard]] double episode_return() const { return return_; }  // penalties apart
-  [[nodiscard]] std::int64_t n_steps() const { return static_cast<std::int64_t>(history_.size()); }
+  // `refine`: the makespan of the first assignment, in time scales; 0 in other modes.
+  [[nodiscard]] double episode_start_time() const { return start_time_; }
+  // Legal steps of the episode so far.
+  [[nodiscard]] std::int64_t n_steps() const {
+    return static_cast<std::int64_t>(history_.size() / spec().action.sizes.size());
+  }
   [[nodiscard]] std::int64_t n_illegal() const { return n_illegal_; }
   // Throws EpisodeError unless the last episode is terminated.
   [[nodiscard]] const EpisodeResult& result() const;
@@ -150,6 +155,7 @@ class Env {
   std::uint64_t engine_seed_ = 0;
   std::uint64_t initial_seed_ = 0;  // `refine`: of the random assignment
   double return_ = 0;
+  double start_time_ = 0;
   double last_time_ = 0;  // time scales: what rewards have told so far
   std::int64_t n_illegal_ = 0;
   std::vector<std::int64_t> history_;  // numbers of every legal action
