@@ -1,1 +1,3 @@
-int main() { return 2; }
+#include "cli/run.h"
+
+int main(int argc, char** argv) { return doppler::cli::run_command(argc, argv); }

@@ -3,8 +3,8 @@
 add_library(doppler_settings INTERFACE)
 target_compile_features(doppler_settings INTERFACE cxx_std_20)
 target_compile_options(doppler_settings INTERFACE
-  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion
-  -Wnon-virtual-dtor -Woverloaded-virtual)
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${DOPPLER_WARNINGS_AS_ERRORS}>:-Werror>)
 # g++ 12 reports these falsely for inlined strings and vectors (GCC bugs 105329, 105562).
 target_compile_options(doppler_settings INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

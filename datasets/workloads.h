@@ -5,6 +5,8 @@
 #include <functional>
 #include <string_view>
 
+#include "datasets/programs/program.h"
+#include "datasets/programs/sharding.h"
 #include "graphs/graph.h"
 #include "graphs/registry.h"
 
@@ -17,6 +19,9 @@ struct WorkloadEntry : Description {
   std::function<Graph(const Parameters&, std::int64_t n_devices)> make;
   // Total FLOPs by a closed formula that does not look at the graph; same arguments.
   std::function<double(const Parameters&, std::int64_t n_devices)> total_flops;
+  // The tensor program with its cuts, of which make() gives the sharded graph; empty for a workload
+  // that is none (random-dag).
+  std::function<Program(const Parameters&, std::int64_t n_devices)> program = nullptr;
 };
 
 const Registry<WorkloadEntry>& workloads();

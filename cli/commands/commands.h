@@ -1,0 +1,17 @@
+// The subcommands, one file each. Adding one: a file here with its add function, the function's
+// line below, and its call in run.cc.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace doppler::cli {
+
+void add_tasks(Command& program);     // what is registered
+void add_graph(Command& program);     // show, generate, convert, check
+void add_simulate(Command& program);  // one assignment
+void add_assign(Command& program);    // one agent on one problem
+void add_evaluate(Command& program);  // agents against each other
+void add_trace(Command& program);     // an execution for Perfetto
+void add_bench(Command& program);     // speed of the simulator here
+
+}  // namespace doppler::cli

@@ -1,0 +1,55 @@
+// doppler-gym trace: an execution as a picture.
+#include <memory>
+#include <string>
+
+#include "cli/chrome_trace.h"
+#include "cli/commands/commands.h"
+#include "cli/decision.h"
+#include "cli/output.h"
+#include "cli/problem.h"
+#include "cli/units.h"
+#include "graphs/error.h"
+
+namespace doppler::cli {
+namespace {
+
+struct TraceOptions {
+  ProblemOptions problem;
+  DecisionOptions decision;
+  std::string out;
+};
+
+void trace(const TraceOptions& options) {
+  check_can_save(options.out);
+  Task task = make_problem(options.problem);
+  const Assignment assignment = decide_assignment(options.decision, task);
+  task.options.record_timeline = true;
+  const Execution execution = task.simulator().run(assignment);
+  if (execution.out_of_memory) {
+    const OutOfMemory& lack = *execution.out_of_memory;
+    const bool raw = has_raw_costs(task);
+    throw RunError(task.name + ": device " + std::to_string(lack.device.value) + " needs " +
+                   bytes_text(lack.needed, raw) + " and has " + bytes_text(lack.available, raw) +
+                   " of memory, so nothing runs; --no-enforce-memory shows it all the same");
+  }
+  deliver(options.out, chrome_trace(task, execution));
+}
+
+}  // namespace
+
+void add_trace(Command& program) {
+  Command command = program.add(
+      "trace",
+      "Write an execution as a Chrome trace, for ui.perfetto.dev or chrome://tracing: a process a "
+      "device with a thread a slot, a process for the channels, arrows for transfers",
+      "doppler-gym trace --task llama-layer@p100x4 --agent critical-path --out trace.json\n"
+      "doppler-gym trace --graph model.txt --cluster 'uniform(4)' --assignment a.json > "
+      "trace.json");
+  auto options = std::make_shared<TraceOptions>();
+  command.option({"--out", "FILE", "Where to write. Default: standard output"}, into(options->out));
+  add_decision_options(command, options->decision);
+  add_problem_options(command, options->problem);
+  command.run([options] { trace(*options); });
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,59 @@
+#include "cli/run.h"
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/commands/commands.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "graphs/error.h"
+
+namespace doppler::cli {
+namespace {
+
+// Exit codes that a shell gives for a process ended by the signal.
+constexpr int kBrokenPipe = 128 + SIGPIPE;
+constexpr int kFailed = 1;
+
+void add_commands(Command& program) {
+  add_tasks(program);
+  add_graph(program);
+  add_simulate(program);
+  add_assign(program);
+  add_evaluate(program);
+  add_trace(program);
+  add_bench(program);
+}
+
+int fail(const std::string& message, int exit_code) {
+  const std::string text = "doppler-gym: " + readable_message(message) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  return exit_code;
+}
+
+}  // namespace
+
+int run_command(int argc, const char* const* argv) {
+  try {
+    std::signal(SIGPIPE, SIG_IGN);
+    end_on_interrupt();
+    run_command_line(argc, argv, add_commands);
+    return 0;
+  } catch (const BrokenPipe&) {
+    return kBrokenPipe;
+  } catch (const Error& error) {
+    return fail(error.what(), error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return fail("this machine has too little memory for that; try a smaller problem", kFailed);
+  } catch (const std::exception& error) {
+    return fail(std::string("internal error: ") + error.what() +
+                    "; this is a fault of doppler-gym, please report it with the command line",
+                kFailed);
+  }
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# From a bare clone to a first result: installs what is missing, builds the command and evaluates the
+# agents on the paper's four workloads and on the published graphs. Safe to run again.
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/setup.sh"
+
+usage="usage: scripts/quickstart.sh [--no-install] [-DNAME=VALUE...]
+  --no-install    do not look for missing packages
+  -DNAME=VALUE    an option for CMake; it stays for later runs"
+install=yes
+options=()
+for argument in "$@"; do
+  case $argument in
+    --no-install) install=no ;;
+    -D?*) options+=("$argument") ;;
+    -h | --help) echo "$usage"; exit ;;
+    *) fail "unknown argument '$argument'" "$usage" ;;
+  esac
+done
+
+take_lock
+[[ $install == no ]] || need_packages "${packages_to_build[@]}"
+configure release "${options[@]}"
+build release doppler-gym
+echo
+command=build/release/bin/doppler-gym
+"$command" evaluate \
+  --tasks chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4 \
+          published/chainmm published/ffnn published/llama-block published/llama-layer \
+          published/llama-block-8 published/llama-layer-8 \
+  --agents critical-path heft m-etf partner-list random round-robin single-device --seeds 10
+echo
+echo "The command is $root/$command"

@@ -1,0 +1,9 @@
+# Builds and runs the consumer with the project's sources as a part of it.
+# Variables: SOURCE, CONSUMER_OPTIONS (list).
+include(${CMAKE_CURRENT_LIST_DIR}/consumer.cmake)
+make_work_folder(work)
+build_and_run(${work} -DDOPPLER_GYM_SOURCE=${SOURCE})
+if(EXISTS ${work}/build/_deps/dopplergym-build/tests)
+  message(FATAL_ERROR "a part must not build its tests")
+endif()
+file(REMOVE_RECURSE ${work})
