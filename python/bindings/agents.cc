@@ -112,8 +112,9 @@ agent that broke its rules.)");
     return py::make_tuple(py::module_::import("doppler_gym._core").attr("agent"),
                           py::make_tuple(to_python(self.spelling)));
   });
-  module.def("agents", [] { return listing(agents()); },
-             "Every agent of the library: dict of name -> AgentDescription, sorted.");
+  module.def(
+      "agents", [] { return listing(agents()); },
+      "Every agent of the library: dict of name -> AgentDescription, sorted.");
   module.def("agent", &named_agent, py::arg("name"), py::pos_only(),
              R"doc(agent(name, /, **parameters)
 

@@ -27,8 +27,7 @@ Cluster cluster_from_json(const py::object& text) {
 }
 
 DeviceId device_at(const Cluster& cluster, const py::object& number, const std::string& what) {
-  return DeviceId(
-      integer_of(number, what, 0, static_cast<std::int64_t>(cluster.n_devices()) - 1));
+  return DeviceId(integer_of(number, what, 0, static_cast<std::int64_t>(cluster.n_devices()) - 1));
 }
 
 Route route_between(const Cluster& cluster, const py::object& from, const py::object& to) {
@@ -115,14 +114,13 @@ each ordered pair. n is 1 to 4096.)");
         const py::gil_scoped_release unlocked;
         write_file(file, to_json(cluster));
       },
-      py::arg("path"),
-      "Writes a cluster file, whole or not at all. Raises RunError (an OSError).");
-  bound.def_property_readonly("name", [](const Cluster& cluster) { return to_python(cluster.name()); });
+      py::arg("path"), "Writes a cluster file, whole or not at all. Raises RunError (an OSError).");
+  bound.def_property_readonly("name",
+                              [](const Cluster& cluster) { return to_python(cluster.name()); });
   bound.def_property_readonly("n_devices", &Cluster::n_devices);
   bound.def_property_readonly("n_channels", &Cluster::n_channels,
                               "What transfers contend for: channels.");
-  bound.def_property_readonly("total_slots", &Cluster::total_slots,
-                              "Sum of the devices' streams.");
+  bound.def_property_readonly("total_slots", &Cluster::total_slots, "Sum of the devices' streams.");
   bound.def_property_readonly(
       "devices", [](const Cluster& cluster) { return cluster.parts().devices; },
       "The devices, a new list of values.");
@@ -136,13 +134,14 @@ each ordered pair. n is 1 to 4096.)");
   bound.def("__hash__", &Cluster::hash);
   bound.def("__repr__",
             [](const Cluster& cluster) { return py::str("<{}>").format(printed(cluster)); });
-  bound.def(py::pickle([](const Cluster& cluster) { return py::make_tuple(cluster_to_json(cluster)); },
-                       [](const py::tuple& state) {
-                         if (state.size() != 1) {
-                           throw UsageError("the state of a Cluster is one JSON text");
-                         }
-                         return cluster_from_json(state[0]);
-                       }));
+  bound.def(
+      py::pickle([](const Cluster& cluster) { return py::make_tuple(cluster_to_json(cluster)); },
+                 [](const py::tuple& state) {
+                   if (state.size() != 1) {
+                     throw UsageError("the state of a Cluster is one JSON text");
+                   }
+                   return cluster_from_json(state[0]);
+                 }));
 }
 
 void bind_cost_model(py::module_& module) {

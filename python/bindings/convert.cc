@@ -183,8 +183,8 @@ Assignment assignment_of(py::handle value, const Graph& graph, const Cluster& cl
 }
 
 py::str to_python(std::string_view text) {
-  return py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-      text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
 
 }  // namespace doppler::python

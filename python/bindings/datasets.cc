@@ -68,13 +68,16 @@ Task named_task(const py::object& name) {
 
 void bind_datasets(py::module_& module) {
   bind_descriptions(module);
-  module.def("workloads", [] { return listing(workloads()); },
-             "Every workload: dict of name -> WorkloadDescription, sorted.");
-  module.def("clusters", [] { return listing(clusters()); },
-             "Every cluster preset: dict of name -> ClusterDescription, sorted.");
-  module.def("tasks", [] { return listing(tasks()); },
-             "Every registered task: dict of name -> TaskDescription, sorted. Any workload on any "
-             "cluster is a task too.");
+  module.def(
+      "workloads", [] { return listing(workloads()); },
+      "Every workload: dict of name -> WorkloadDescription, sorted.");
+  module.def(
+      "clusters", [] { return listing(clusters()); },
+      "Every cluster preset: dict of name -> ClusterDescription, sorted.");
+  module.def(
+      "tasks", [] { return listing(tasks()); },
+      "Every registered task: dict of name -> TaskDescription, sorted. Any workload on any "
+      "cluster is a task too.");
   module.def("workload", &make_graph, py::arg("name"), py::pos_only(), py::kw_only(),
              py::arg("devices") = 4,
              R"doc(workload(name, /, *, devices=4, **parameters) -> Graph
@@ -82,9 +85,9 @@ void bind_datasets(py::module_& module) {
 The graph of a workload, "llama-layer" or "chainmm(n=4096)"; workloads() lists them with their
 parameters. With shards=0, the default, it is cut for so many devices. Raises UsageError for an
 unknown name or parameter (with the nearest ones), or sizes that cannot be cut.)doc");
-  module.attr("Cluster").attr("preset") = py::staticmethod(py::cpp_function(
-      &preset, py::name("preset"), py::arg("name"), py::pos_only(),
-      R"doc(preset(name, /, **parameters) -> Cluster
+  module.attr("Cluster").attr("preset") = py::staticmethod(
+      py::cpp_function(&preset, py::name("preset"), py::arg("name"), py::pos_only(),
+                       R"doc(preset(name, /, **parameters) -> Cluster
 
 A cluster by name, "p100x4" or "ring(8)"; clusters() lists them. Raises UsageError for an unknown
 name or parameter, with the nearest ones.)doc"));

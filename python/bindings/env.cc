@@ -84,9 +84,12 @@ Raises:
   bound.def_property_readonly("graph", [](const Task& task) { return task.graph; });
   bound.def_property_readonly("cluster", [](const Task& task) { return task.cluster; });
   bound.def_property_readonly("cost_model", [](const Task& task) { return task.cost_model; });
-  bound.def_property_readonly("network", [](const Task& task) { return to_string(task.options.network); });
-  bound.def_property_readonly("policy", [](const Task& task) { return to_string(task.options.choice); });
-  bound.def_property_readonly("schedule", [](const Task& task) { return to_string(task.options.schedule); });
+  bound.def_property_readonly("network",
+                              [](const Task& task) { return to_string(task.options.network); });
+  bound.def_property_readonly("policy",
+                              [](const Task& task) { return to_string(task.options.choice); });
+  bound.def_property_readonly("schedule",
+                              [](const Task& task) { return to_string(task.options.schedule); });
   bound.def_property_readonly("noise", [](const Task& task) { return task.options.noise; });
   bound.def_property_readonly("seed", [](const Task& task) { return task.options.seed; });
   bound.def_property_readonly("enforce_memory",
@@ -96,7 +99,8 @@ Raises:
       [](const py::object& self) -> py::object {
         const auto& priorities = self.cast<const Task&>().options.priorities;
         if (priorities.empty()) return py::none();
-        return field_view(priorities, [](const double& p) -> auto& { return p; }, self);
+        return field_view(
+            priorities, [](const double& p) -> auto& { return p; }, self);
       },
       "For policy \"priority\", float64 [n_nodes]; None: the b-level.");
   bound.def_property_readonly(
@@ -109,7 +113,8 @@ Raises:
       "Device of each graph input, int32 [n_inputs]; None: everywhere.");
   bound.def_property_readonly(
       "split", [](const Task& task) { return to_string(task.split); },
-      "\"train\" or \"test\" for tasks that generalisation is trained or judged on, else \"none\".");
+      "\"train\" or \"test\" for tasks that generalisation is trained or judged on, else "
+      "\"none\".");
   bound.def_property_readonly(
       "time_scale",
       [](const Task& task) {
@@ -153,14 +158,15 @@ edge e between two devices: b(v) = c(v) + max over edges (v, w) of t(v, w) + b(w
 over edges (p, v) of t(p) + t(p, v).)");
   const auto real = [](std::vector<double> Levels::*field) {
     return [field](const py::object& self) {
-      return field_view(self.cast<const Levels&>().*field,
-                        [](const double& x) -> auto& { return x; }, self);
+      return field_view(
+          self.cast<const Levels&>().*field, [](const double& x) -> auto& { return x; }, self);
     };
   };
   const auto whole = [](std::vector<std::int32_t> Levels::*field) {
     return [field](const py::object& self) {
-      return field_view(self.cast<const Levels&>().*field,
-                        [](const std::int32_t& x) -> auto& { return x; }, self);
+      return field_view(
+          self.cast<const Levels&>().*field, [](const std::int32_t& x) -> auto& { return x; },
+          self);
     };
   };
   levels.def_property_readonly("b_level", real(&Levels::b_level), "Seconds, float64 [n_nodes].");

@@ -60,9 +60,9 @@ py::tuple state_of(const Execution& execution) {
     nodes.append(py::make_tuple(run.device.value, run.slot, run.ready, run.start, run.end));
   }
   for (const TransferRun& run : execution.transfers) {
-    transfers.append(py::make_tuple(run.of_input, run.tensor.value, run.input.value,
-                                    run.from.value, run.to.value, run.channel.value, run.requested,
-                                    run.start, run.end, run.bytes));
+    transfers.append(py::make_tuple(run.of_input, run.tensor.value, run.input.value, run.from.value,
+                                    run.to.value, run.channel.value, run.requested, run.start,
+                                    run.end, run.bytes));
   }
   for (const DeviceUse& use : execution.devices) {
     devices.append(py::make_tuple(use.busy, use.peak_memory));
@@ -151,8 +151,9 @@ Arrays are read-only views that keep the execution alive. Seconds count from its
                      "Bytes that went to another device than their producer's.");
   bound.def_readonly("bytes_local", &Execution::bytes_local,
                      "Bytes that were read on their producer's device.");
-  bound.def_readonly("out_of_memory", &Execution::out_of_memory,
-                     "The first device whose memory was too small, if memory is enforced; or None.");
+  bound.def_readonly(
+      "out_of_memory", &Execution::out_of_memory,
+      "The first device whose memory was too small, if memory is enforced; or None.");
   bound.def_property_readonly(
       "devices", node_view([](const NodeRun& run) -> auto& { return run.device.value; }),
       "Device of each node, int32 [n_nodes].");
@@ -286,10 +287,9 @@ policy="fifo", ...)
 The work-conserving simulator for one graph on one cluster; quick for many assignments. Keywords are
 those of Task. Several threads may share one: they take turns.)");
   bound.def(py::init(&make_simulator), py::arg("graph"), py::arg("cluster"));
-  bound.def_property_readonly(
-      "graph", [](const SharedSimulator& self) { return self.task.graph; });
-  bound.def_property_readonly(
-      "cluster", [](const SharedSimulator& self) { return self.task.cluster; });
+  bound.def_property_readonly("graph", [](const SharedSimulator& self) { return self.task.graph; });
+  bound.def_property_readonly("cluster",
+                              [](const SharedSimulator& self) { return self.task.cluster; });
   bound.def("run", &run, py::arg("assignment"), py::kw_only(), py::arg("seed") = py::none(),
             R"(The Execution of an assignment, integers [n_nodes].
 
@@ -314,10 +314,13 @@ simulator's seed. Raises as run() does, naming row and node.)");
     return py::str("<simulator of {} on {}; {}>")
         .format(printed(self.task.graph), printed(self.task.cluster), printed(self.task.options));
   });
-  bound.def("__reduce__", [](const SharedSimulator& self) {
-    const py::object task = py::cast(self.task);
-    return py::make_tuple(py::type::of<Task>().attr("simulator"), py::make_tuple(task));
-  });
+  bound.def(py::pickle([](const SharedSimulator& self) { return py::make_tuple(self.task); },
+                       [](const py::tuple& state) {
+                         if (state.size() != 1 || !py::isinstance<Task>(state[0])) {
+                           throw UsageError("the state of a Simulator is a Task");
+                         }
+                         return std::make_unique<SharedSimulator>(state[0].cast<const Task&>());
+                       }));
   bound.def("__copy__", [](const SharedSimulator& self) {
     return std::make_unique<SharedSimulator>(self.task);
   });

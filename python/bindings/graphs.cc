@@ -77,8 +77,8 @@ void add_edges_with_values(GraphBuilder& builder, py::handle edges, std::size_t 
     const NodeId reader = node_of(row[1], i, 1);
     if (producer.index() >= n_nodes) {
       throw InvalidError("edges[" + std::to_string(i) + ", 0] is " +
-                         std::to_string(producer.value) + "; the graph has " + std::to_string(n_nodes) +
-                         " nodes, counted from 0");
+                         std::to_string(producer.value) + "; the graph has " +
+                         std::to_string(n_nodes) + " nodes, counted from 0");
     }
     builder.add_edge(producer, reader, builder.add_output(producer, Tensor{.bytes = row[2]}));
   }
@@ -125,7 +125,9 @@ Graph from_costs(const py::object& compute, const py::object& output, const py::
   for (std::size_t v = 0; v < n_nodes; ++v) {
     Node node{.name = node_names.empty() ? std::to_string(v) : node_names[v]};
     if (!node_kinds.empty()) node.kind = node_kinds[v];
-    if (seconds.ndim() == 1) node.flops = seconds.data()[v];
+    // What is wrong with a cost is told once, as a cost.
+    const double cost = seconds.ndim() == 1 ? seconds.data()[v] : 0;
+    if (std::isfinite(cost) && cost >= 0) node.flops = cost;
     if (bytes) node.outputs = {Tensor{.bytes = bytes->data()[v]}};
     builder.add_node(node);
   }
@@ -134,9 +136,8 @@ Graph from_costs(const py::object& compute, const py::object& output, const py::
   } else {
     add_edges_with_values(builder, edges, n_nodes);
   }
-  builder.set_raw_compute(
-      std::vector<double>(seconds.data(), seconds.data() + seconds.size()),
-      seconds.ndim() == 1 ? 1 : static_cast<std::size_t>(seconds.shape(1)));
+  builder.set_raw_compute(std::vector<double>(seconds.data(), seconds.data() + seconds.size()),
+                          seconds.ndim() == 1 ? 1 : static_cast<std::size_t>(seconds.shape(1)));
   const py::gil_scoped_release unlocked;
   return builder.build();
 }
@@ -244,8 +245,7 @@ OSError) for a file that cannot be read.)");
   bound.def_static(
       "from_networkx",
       [](const py::args& args, const py::kwargs& kwargs) {
-        return py::module_::import("doppler_gym._networkx")
-            .attr("from_networkx")(*args, **kwargs);
+        return py::module_::import("doppler_gym._networkx").attr("from_networkx")(*args, **kwargs);
       },
       R"(from_networkx(graph, *, name=None) -> Graph
 

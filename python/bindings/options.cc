@@ -42,9 +42,12 @@ CostModel cost_model_of(py::handle value, const Graph& graph) {
 
 const std::map<std::string, Setter>& setters() {
   static const std::map<std::string, Setter> all = {
-      {"cost_model", [](Task& task, py::handle v) { task.cost_model = cost_model_of(v, task.graph); }},
+      {"cost_model",
+       [](Task& task, py::handle v) { task.cost_model = cost_model_of(v, task.graph); }},
       {"network",
-       [](Task& task, py::handle v) { task.options.network = parse_network(text_of(v, "network")); }},
+       [](Task& task, py::handle v) {
+         task.options.network = parse_network(text_of(v, "network"));
+       }},
       {"policy",
        [](Task& task, py::handle v) { task.options.choice = parse_choice(text_of(v, "policy")); }},
       {"schedule",

@@ -9,7 +9,8 @@
 namespace doppler::python {
 
 struct SharedSimulator {
-  explicit SharedSimulator(Task its_task) : task(std::move(its_task)), simulator(task.simulator()) {}
+  explicit SharedSimulator(Task its_task)
+      : task(std::move(its_task)), simulator(task.simulator()) {}
 
   const Task task;
   std::mutex mutex;  // of `simulator`; to be taken without the interpreter's lock

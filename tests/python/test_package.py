@@ -11,8 +11,6 @@ import pytest
 
 import doppler_gym as dg
 
-FOLDER = pathlib.Path(dg.__file__).parent
-
 
 def python(*arguments, **options):
     return subprocess.run(
@@ -55,7 +53,7 @@ def test_the_exceptions_are_what_people_catch():
         assert str(told) == str(pickle.loads(pickle.dumps(told))) == "what, where, how"
 
 
-def test_the_stub_names_what_the_extension_has():
+def test_the_stub_names_what_the_extension_has(tmp_path):
     pytest.importorskip("mypy")
     answer = python(
         "-m",
@@ -63,7 +61,7 @@ def test_the_stub_names_what_the_extension_has():
         "doppler_gym._core",
         "--ignore-disjoint-bases",
         "--ignore-positional-only",
-        cwd=FOLDER.parent,
+        cwd=tmp_path,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
@@ -103,7 +101,12 @@ def test_type_checkers_see_the_types(tmp_path):
 def command(*arguments, **options):
     program = pathlib.Path(sysconfig.get_path("scripts")) / "doppler-gym"
     return subprocess.run(
-        [program, *arguments], capture_output=True, text=True, timeout=60, **options
+        [program, *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        timeout=60,
+        **options,
     )
 
 

@@ -112,7 +112,7 @@ def test_the_record_of_an_execution_agrees_with_itself(options, rng):
     for d in range(4):
         mine = assignment == d
         assert run.busy[d] == pytest.approx(np.sum((run.ends - run.starts)[mine]))
-        order = np.argsort(run.starts[mine], kind="stable")
+        order = np.lexsort((run.ends[mine], run.starts[mine]))
         assert np.all(run.ends[mine][order][:-1] <= run.starts[mine][order][1:] + 1e-12)
     remote = {(p, assignment[r]) for p, r in edges if assignment[p] != assignment[r]}
     local = {p for p, r in edges if assignment[p] == assignment[r]}
@@ -364,7 +364,7 @@ def test_rows_that_do_not_fit_are_named(diamond):
         ({"netwrk": "fair"}, dg.UsageError, "unknown argument 'netwrk'; did you mean network"),
         ({"priorities": [1.0]}, dg.InvalidError, "1"),
         ({"priorities": [[1.0]]}, dg.UsageError, "priorities: expected shape"),
-        ({"priorities": [1, 2, math.nan, 3]}, dg.InvalidError, "(?i)nan"),
+        ({"priorities": [1, 2, math.nan, 3]}, dg.InvalidError, "node 2 is not a number"),
         ({"input_devices": [0]}, dg.InvalidError, "input"),
         ({"input_devices": [[0]]}, dg.UsageError, "input_devices: expected shape"),
         ({"input_devices": [5]}, dg.InvalidError, r"input_devices\[0\] is device 5"),
