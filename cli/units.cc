@@ -31,7 +31,7 @@ Unit time_unit(double largest, bool raw) {
     const double exponent =
         std::isfinite(largest) && largest >= 1e5 ? 5 * std::floor(std::log10(largest) / 5) : 0;
     if (exponent == 0) return {1, "raw"};
-    return {std::pow(10, exponent), "1e" + formatted("%.0f", exponent) + " raw"};
+    return {std::pow(10, exponent), "x 1e" + formatted("%.0f", exponent)};
   }
   if (!std::isfinite(largest) || largest >= 1 || largest <= 0) return {1, "s"};
   if (largest >= 1e-3) return {1e-3, "ms"};

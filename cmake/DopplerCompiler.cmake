@@ -5,11 +5,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
 endif()
 
-# A compiler cache, where there is one and no other launcher is asked for. The sloppiness is what it
-# needs to serve precompiled headers.
+# A compiler cache, where there is one and no other launcher is asked for.
 find_program(DOPPLER_CCACHE ccache DOC "Compiler cache; empty: none")
 mark_as_advanced(DOPPLER_CCACHE)
 if(DOPPLER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${DOPPLER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DOPPLER_CCACHE})
 endif()

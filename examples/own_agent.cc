@@ -9,14 +9,14 @@
 class EarliestStart : public doppler::Agent {
  public:
   doppler::NodeId select(const doppler::PartialSchedule& schedule) override {
-    const auto& b_level = schedule.model().node_levels.b_level;
+    const auto& b_level = schedule.model().levels().b_level;
     return std::ranges::max(schedule.candidates(), {},
                             [&](doppler::NodeId node) { return b_level[node.index()]; });
   }
 
   doppler::DeviceId place(const doppler::PartialSchedule& schedule, doppler::NodeId node) override {
     doppler::DeviceId best;
-    for (std::size_t d = 1; d < schedule.model().task.cluster.n_devices(); ++d) {
+    for (std::size_t d = 1; d < schedule.model().n_devices(); ++d) {
       const doppler::DeviceId device(static_cast<std::int64_t>(d));
       if (schedule.earliest_start(node, device) < schedule.earliest_start(node, best)) {
         best = device;

@@ -6,15 +6,15 @@
 #include "graphs/error.h"
 #include "graphs/file.h"
 #include "graphs/hash.h"
-#include "graphs/json_reader.h"
+#include "graphs/json_stream.h"
 
 namespace doppler {
 namespace {
 
 // {"assignment": [0, 1, ...]}
-class AssignmentReader : public JsonReader {
+class AssignmentReader : public JsonStreamReader {
  public:
-  using JsonReader::JsonReader;
+  using JsonStreamReader::JsonStreamReader;
 
   Assignment read() {
     parse();

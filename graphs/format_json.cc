@@ -9,7 +9,7 @@
 #include "graphs/error.h"
 #include "graphs/formats.h"
 #include "graphs/graph_builder.h"
-#include "graphs/json_reader.h"
+#include "graphs/json_stream.h"
 #include "graphs/number_text.h"
 #include "graphs/parsed_graph.h"
 
@@ -51,10 +51,10 @@ constexpr std::array<JsonField, 3> kOutputFields = {
 constexpr std::array<JsonField, 5> kInputFields = {
     {{"bytes", true}, {"shape", false}, {"dtype", false}, {"name", true}, {"readers", false}}};
 
-class GraphReader final : public JsonReader {
+class GraphReader final : public JsonStreamReader {
  public:
   GraphReader(std::string_view content, const std::string& source)
-      : JsonReader(content, source), source_(source) {}
+      : JsonStreamReader(content, source), source_(source) {}
 
   Graph read() {
     parse();

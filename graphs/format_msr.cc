@@ -12,7 +12,7 @@
 
 #include "graphs/formats.h"
 #include "graphs/graph_builder.h"
-#include "graphs/json_reader.h"
+#include "graphs/json_stream.h"
 #include "graphs/number_text.h"
 #include "graphs/parsed_graph.h"
 
@@ -53,10 +53,10 @@ enum EdgeField { kSource, kDestination, kCost, kEdgeSize };
 constexpr std::array<JsonField, 4> kEdgeFields = {
     {{"sourceId", true}, {"destId", true}, {"cost", true}, {"size", false}}};
 
-class MsrReader final : public JsonReader {
+class MsrReader final : public JsonStreamReader {
  public:
   MsrReader(std::string_view content, const std::string& source)
-      : JsonReader(content, source), source_(source) {}
+      : JsonStreamReader(content, source), source_(source) {}
 
   Graph read() {
     parse();

@@ -1,5 +1,6 @@
 #include "graphs/number_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -41,6 +42,10 @@ std::optional<std::int64_t> parse_int64(std::string_view text) {
 }
 
 std::string json_string(std::string_view text, std::string_view what) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+  });
+  if (is_plain) return '"' + std::string(text) + '"';
   if (find_bad_utf8(text) != std::string_view::npos) {
     throw InvalidError(std::string(what) + " " + quoted(text) +
                        " is not UTF-8, which JSON needs; rename it");

@@ -220,9 +220,11 @@ Parameters::Parameters(std::span<const ParameterSpec> schema, const NamedCall& c
                      " values, found " + std::to_string(call.positional.size()));
   }
   for (std::size_t i = 0; i < call.positional.size(); ++i) give(i, call.positional[i]);
-  for (const auto& [name, text] : call.named) {
-    const auto found = std::find_if(schema.begin(), schema.end(),
-                                    [&](const auto& spec) { return spec.name == name; });
+  for (const auto& argument : call.named) {
+    const std::string& name = argument.first;
+    const auto found =
+        std::find_if(schema.begin(), schema.end(),
+                     [&wanted = name](const auto& spec) { return spec.name == wanted; });
     if (found == schema.end()) {
       if (schema.empty()) {
         throw UsageError(owner_ + ": takes no parameters, found " + quoted(name));
@@ -231,7 +233,7 @@ Parameters::Parameters(std::span<const ParameterSpec> schema, const NamedCall& c
       for (const ParameterSpec& spec : schema) known.push_back(spec.name);
       throw_unknown_name(owner_ + " parameter", name, known);
     }
-    give(static_cast<std::size_t>(found - schema.begin()), text);
+    give(static_cast<std::size_t>(found - schema.begin()), argument.second);
   }
 }
 

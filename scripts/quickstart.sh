@@ -27,11 +27,9 @@ build release doppler-gym _core
 install_package
 echo
 command=build/release/bin/doppler-gym
-"$command" evaluate \
-  --tasks chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4 \
-          published/chainmm published/ffnn published/llama-block published/llama-layer \
-          published/llama-block-8 published/llama-layer-8 \
-  --agents critical-path heft m-etf partner-list random round-robin single-device --seeds 10
+tasks=(chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4
+       published/{chainmm,ffnn,llama-block,llama-layer,llama-block-8,llama-layer-8})
+"$command" evaluate --tasks "$(IFS=, && echo "${tasks[*]}")"
 echo
 echo "The command is $root/$command"
 echo "The Python package doppler_gym is installed for $python"

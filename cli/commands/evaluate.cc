@@ -18,6 +18,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr HelpText kHelp = {
+    .summary = "Compare agents on tasks",
+    .details = R"(Each row: mean makespan ± half of its 95 % interval (Student's t over the seeds);
+best makespan; mean over the mean of critical-path; mean above the lower bound, which is a
+reference only where there is noise; mean seconds to decide and evaluations used. Where nothing
+depends on luck one seed is run and there is no interval. Raw costs have no unit.)",
+    .examples = R"(doppler-gym evaluate
+doppler-gym evaluate --tasks 'llama-layer@p100x4,chainmm(n=4096,shards=8)@v100x8' \
+    --agents critical-path,partner-list --seeds 20
+doppler-gym evaluate --graph model.txt --cluster 'uniform(4)' --network independent --json)"};
+
 struct EvaluateOptions {
   std::vector<std::string> tasks;
   std::vector<std::string> graphs;
@@ -155,16 +166,7 @@ void run_evaluate(const EvaluateOptions& options) {
 }  // namespace
 
 void add_evaluate(Command& program) {
-  Command command = program.add(
-      "evaluate",
-      "Compare agents on tasks. Each row: mean makespan ± half of its 95 % interval (Student's t "
-      "over the seeds; none where nothing depends on luck, then one seed is run), best makespan, "
-      "mean over the mean of critical-path, mean above the lower bound (a reference only with "
-      "noise), seconds to decide and evaluations used (means)",
-      "doppler-gym evaluate\n"
-      "doppler-gym evaluate --tasks 'llama-layer@p100x4,chainmm(n=4096,shards=8)@v100x8' \\\n"
-      "    --agents critical-path,partner-list --seeds 20\n"
-      "doppler-gym evaluate --graph model.txt --cluster 'uniform(4)' --network independent --json");
+  Command command = program.add("evaluate", kHelp);
   auto options = std::make_shared<EvaluateOptions>();
   command.option({"--tasks,--task", "A,B",
                   "Tasks. Default: chainmm, ffnn, llama-block and llama-layer @p100x4"},

@@ -18,6 +18,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr HelpText kHelp = {
+    .summary = "List tasks, or what they are made of, with every parameter",
+    .details = R"(Without a flag: registered tasks. Any workload on any cluster is a task too:
+'chainmm(n=4096,shards=8)@v100x8'.)",
+    .examples = R"(doppler-gym tasks
+doppler-gym tasks --workloads --clusters
+doppler-gym tasks --agents --json)"};
+
 struct TasksOptions {
   bool workloads = false;
   bool clusters = false;
@@ -164,11 +172,7 @@ void list_registered(const TasksOptions& options) {
 }  // namespace
 
 void add_tasks(Command& program) {
-  Command command =
-      program.add("tasks", "List tasks, or what they and agents are made of, with every parameter",
-                  "doppler-gym tasks\n"
-                  "doppler-gym tasks --workloads --clusters\n"
-                  "doppler-gym tasks --agents --json");
+  Command command = program.add("tasks", kHelp);
   auto options = std::make_shared<TasksOptions>();
   command.flag("--workloads", "List workloads with their parameters", options->workloads);
   command.flag("--clusters", "List cluster presets", options->clusters);

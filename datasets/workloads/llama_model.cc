@@ -71,7 +71,7 @@ class LlamaBuilder {
       return einsum(program_, prefix + name,
                     {{.value = norm, .labels = {position, width_}}, {w, weight_dimensions}},
                     std::move(result),
-                    {{position, position_parts}, {head_, b}, {width_, width_parts}});
+                    {{position, position_parts}, {head_, parts_.heads}, {width_, width_parts}});
     };
     const ValueId q = project("Q", query_, a, c);
     const ValueId k = project("K", key_, c, a);

@@ -17,6 +17,7 @@ namespace doppler {
 namespace {
 
 constexpr std::int64_t kMaxNodes = 4'000'000;
+constexpr std::int64_t kMaxEdges = 32'000'000;
 constexpr std::int64_t kFarLayers = 8;
 
 class Random {
@@ -150,6 +151,11 @@ Graph make_random_dag(const Parameters& parameters, std::int64_t n_devices) {
   const auto degree = parameters.get<std::int64_t>("degree");
   const auto shape = parameters.get<std::string>("shape");
   const auto spread = parameters.get<double>("spread");
+  if (shape != "series-parallel" && n * degree > kMaxEdges) {
+    throw UsageError("random-dag: n times degree is " + std::to_string(n * degree) +
+                     ", more than " + std::to_string(kMaxEdges) +
+                     " edges; choose a smaller n or degree");
+  }
   Random random(parameters.get<std::int64_t>("seed"));
   const Edges edges = shape == "layered"
                           ? layered_edges(n, parameters.get<std::int64_t>("width"), degree, random)

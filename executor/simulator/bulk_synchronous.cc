@@ -83,9 +83,11 @@ double BulkSynchronous::compute(std::size_t begin, std::size_t end, double now) 
 
 double BulkSynchronous::finish_transfers(double now) {
   while (network_.next() < INFINITY) {
-    now = std::max(now, network_.next());
+    const double next = network_.next();
     arrived_.clear();
-    network_.arrivals(network_.next(), timeline_->transfers, arrived_);
+    network_.arrivals(next, timeline_->transfers, arrived_);
+    // An arrival that was predicted, and then predicted anew, is no barrier.
+    if (!arrived_.empty()) now = next;
   }
   return now;
 }

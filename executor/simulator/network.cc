@@ -87,7 +87,7 @@ void TransferNetwork::request_one(double now, std::uint32_t index,
   if (model_.options.network == Network::fair) {
     const double moves = now + route.latency * factor;
     transfer.end = moves;
-    if (moves > now || transfer.source->bytes == 0) {
+    if (moves > now || takes_no_time(transfer, route)) {
       agenda_.add(moves, index);
     } else {
       begin_to_move(now, index, transfer);
@@ -135,10 +135,13 @@ void TransferNetwork::collect(double now, const std::vector<Transfer>& transfers
   while (agenda_.next() == now) {
     const std::uint32_t what = agenda_.take();
     if ((what & kChannelBit) == 0) {
-      if (transfers[what].source->bytes == 0) {
+      const Transfer& transfer = transfers[what];
+      const Route route =
+          model_.cost_model.route(model_.cluster, DeviceId(transfer.from), DeviceId(transfer.to));
+      if (takes_no_time(transfer, route)) {
         arrived.push_back(what);
       } else {
-        begin_to_move(now, what, transfers[what]);
+        begin_to_move(now, what, transfer);
       }
       continue;
     }
@@ -149,6 +152,11 @@ void TransferNetwork::collect(double now, const std::vector<Transfer>& transfers
     channel.changed = true;
     changed_.push_back(number);
   }
+}
+
+bool TransferNetwork::takes_no_time(const Transfer& transfer, const Route& route) const {
+  return transfer.source->bytes == 0 ||
+         std::isinf(std::min(route.bandwidth, model_.cluster.channel_capacity(route.channel)));
 }
 
 void TransferNetwork::begin_to_move(double now, std::uint32_t index, const Transfer& transfer) {

@@ -40,8 +40,8 @@ class Agenda {
 // move, or arrives) these are advanced by rate x time, those whose arrival was predicted for this
 // instant are taken off, the rates are shared anew (max-min: equal shares, what a slow link cannot
 // use goes to the others), and arrivals are predicted as now + left / rate. Those predicted for the
-// same instant, in double, arrive together. A transfer of no bytes arrives when its latency is
-// over.
+// same instant, in double, arrive together. A transfer of no bytes, or without any limit to its
+// rate, arrives when its latency is over.
 class TransferNetwork {
  public:
   explicit TransferNetwork(const Model& model);
@@ -80,6 +80,8 @@ class TransferNetwork {
   // `fair`: takes what is on the agenda for `now`; channels at which something happens are noted.
   void collect(double now, const std::vector<Transfer>& transfers,
                std::vector<std::uint32_t>& arrived);
+  // Whether it arrives as soon as its latency is over (`fair`), unseen by the others.
+  [[nodiscard]] bool takes_no_time(const Transfer& transfer, const Route& route) const;
   void begin_to_move(double now, std::uint32_t index, const Transfer& transfer);
   void update(double now, Channel& channel, std::uint32_t number);
   void share(Channel& channel);

@@ -33,7 +33,8 @@ TEST_CASE("HEFT gives its paper's assignment, makespan and start times") {
 TEST_CASE("HEFT fills a gap where appending would not") {
   // Node 1 waits on device 1 for node 0; node 2, of the least rank, fits in before it.
   GraphBuilder builder("gap");
-  for (const char* name : {"a", "b", "c"}) builder.add_node({.name = name, .outputs = {{.bytes = 1}}});
+  for (const char* name : {"a", "b", "c"})
+    builder.add_node({.name = name, .outputs = {{.bytes = 1}}});
   builder.add_edge(NodeId{0}, NodeId{1});
   constexpr double kSlow = 100;
   builder.set_raw_compute({4, kSlow, kSlow, 6, kSlow, 3}, 2);

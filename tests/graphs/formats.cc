@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "graphs/error.h"
 #include "graphs/graph_builder.h"
@@ -48,6 +50,29 @@ TEST_CASE("Content of no known format is refused with what was found") {
 TEST_CASE("A file that cannot be read names its path") {
   CHECK_THROWS_AS(read_graph("/nonexistent/graph.json"), RunError);
   CHECK_THROWS_AS(read_graph(std::filesystem::temp_directory_path().string()), RunError);
+}
+
+TEST_CASE("A graph of fifty thousand nodes with shuffled ids goes through every readable format") {
+  constexpr std::int64_t kNodes = 50000;
+  constexpr std::int64_t kStride = 20011;  // coprime to the number of nodes
+  GraphBuilder builder;
+  std::vector<double> raw;
+  for (std::int64_t v = 0; v < kNodes; ++v) {
+    raw.push_back(static_cast<double>(v % 97) * 0.1);
+    builder.add_node({.name = std::to_string(v),
+                      .kind = "einsum",
+                      .flops = raw.back(),
+                      .outputs = {Tensor{static_cast<double>(v % 13), {}, DType::float32}}});
+  }
+  for (std::int64_t i = 64; i < kNodes; ++i) {
+    for (std::int64_t back : {63, 64}) {
+      builder.add_edge(NodeId{(i - back) * kStride % kNodes}, NodeId{i * kStride % kNodes});
+    }
+  }
+  builder.set_raw_compute(std::move(raw));
+  const Graph graph = builder.build();
+  CHECK(parse_graph(to_json(graph), "g") == graph);
+  CHECK(parse_graph(to_text(graph), "g") == graph);
 }
 
 TEST_CASE("DOT has a line for each node, input, reader and edge") {

@@ -8,15 +8,13 @@
 namespace doppler::testing {
 namespace {
 
-bool close(double a, double b, double tolerance) {
-  return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+// Equal but for the order in which a sum was added up.
+bool close(double a, double b) {
+  return a == b || std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
-std::string of_node(std::size_t v, const NodeRun& a, const NodeRun& b, double tolerance) {
-  if (a.device == b.device && a.slot == b.slot && close(a.ready, b.ready, tolerance) &&
-      close(a.start, b.start, tolerance) && close(a.end, b.end, tolerance)) {
-    return "";
-  }
+std::string of_node(std::size_t v, const NodeRun& a, const NodeRun& b) {
+  if (a == b) return "";
   std::ostringstream text;
   text.precision(std::numeric_limits<double>::max_digits10);
   const auto print = [&](const NodeRun& run) {
@@ -30,14 +28,8 @@ std::string of_node(std::size_t v, const NodeRun& a, const NodeRun& b, double to
   return text.str();
 }
 
-std::string of_transfer(std::size_t i, const TransferRun& a, const TransferRun& b,
-                        double tolerance) {
-  if (a.of_input == b.of_input && a.tensor == b.tensor && a.input == b.input && a.from == b.from &&
-      a.to == b.to && a.channel == b.channel && a.bytes == b.bytes &&
-      close(a.requested, b.requested, tolerance) && close(a.start, b.start, tolerance) &&
-      close(a.end, b.end, tolerance)) {
-    return "";
-  }
+std::string of_transfer(std::size_t i, const TransferRun& a, const TransferRun& b) {
+  if (a == b) return "";
   std::ostringstream text;
   text.precision(std::numeric_limits<double>::max_digits10);
   const auto print = [&](const TransferRun& run) {
@@ -53,8 +45,8 @@ std::string of_transfer(std::size_t i, const TransferRun& a, const TransferRun& 
   return text.str();
 }
 
-std::string of_numbers(const std::string& what, double a, double b, double tolerance) {
-  if (close(a, b, tolerance)) return "";
+std::string of_sums(const std::string& what, double a, double b) {
+  if (close(a, b)) return "";
   std::ostringstream text;
   text.precision(std::numeric_limits<double>::max_digits10);
   text << what << ": " << a << " but " << b;
@@ -63,31 +55,29 @@ std::string of_numbers(const std::string& what, double a, double b, double toler
 
 }  // namespace
 
-std::string difference(const Execution& a, const Execution& b, double tolerance) {
-  constexpr double kSums = 1e-9;
+std::string difference(const Execution& a, const Execution& b) {
   if (a.nodes.size() != b.nodes.size()) return "numbers of nodes";
   if (a.devices.size() != b.devices.size()) return "numbers of devices";
   for (std::size_t v = 0; v < a.nodes.size(); ++v) {
-    const std::string text = of_node(v, a.nodes[v], b.nodes[v], tolerance);
+    const std::string text = of_node(v, a.nodes[v], b.nodes[v]);
     if (!text.empty()) return text;
   }
   for (std::size_t i = 0; i < std::min(a.transfers.size(), b.transfers.size()); ++i) {
-    const std::string text = of_transfer(i, a.transfers[i], b.transfers[i], tolerance);
+    const std::string text = of_transfer(i, a.transfers[i], b.transfers[i]);
     if (!text.empty()) return text;
   }
   if (a.transfers.size() != b.transfers.size()) return "numbers of transfers";
-  std::string text = of_numbers("makespan", a.makespan, b.makespan, tolerance);
-  if (!text.empty()) return text;
+  if (a.makespan != b.makespan) return "makespan";
+  std::string text;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const std::string device = " of device " + std::to_string(d);
-    text = of_numbers("busy" + device, a.devices[d].busy, b.devices[d].busy, kSums);
+    text = of_sums("busy" + device, a.devices[d].busy, b.devices[d].busy);
     if (!text.empty()) return text;
-    text = of_numbers("peak memory" + device, a.devices[d].peak_memory, b.devices[d].peak_memory,
-                      kSums);
+    text = of_sums("peak memory" + device, a.devices[d].peak_memory, b.devices[d].peak_memory);
     if (!text.empty()) return text;
   }
-  text = of_numbers("bytes moved", a.bytes_moved, b.bytes_moved, kSums);
-  if (text.empty()) text = of_numbers("bytes local", a.bytes_local, b.bytes_local, kSums);
+  text = of_sums("bytes moved", a.bytes_moved, b.bytes_moved);
+  if (text.empty()) text = of_sums("bytes local", a.bytes_local, b.bytes_local);
   if (!text.empty()) return text;
   if (a.out_of_memory.has_value() != b.out_of_memory.has_value()) return "out of memory or not";
   if (!a.out_of_memory) return "";
@@ -95,7 +85,7 @@ std::string difference(const Execution& a, const Execution& b, double tolerance)
       a.out_of_memory->available != b.out_of_memory->available) {
     return "which device is out of memory";
   }
-  return of_numbers("memory needed", a.out_of_memory->needed, b.out_of_memory->needed, kSums);
+  return of_sums("memory needed", a.out_of_memory->needed, b.out_of_memory->needed);
 }
 
 }  // namespace doppler::testing

@@ -205,8 +205,17 @@ Cluster random_cluster(Draws& draws, std::size_t n_devices, const CaseLimits& li
   }
   if (n_devices > 1 && (!parts.default_link || draws.chance(0.3))) draw_links(draws, parts);
   if (!limits.integers && draws.chance(0.5)) {
-    for (Link& link : parts.links) link.latency *= draws.real();
-    if (parts.default_link) parts.default_link->latency *= draws.real();
+    const auto blur = [&](double& x) { x *= 0.5 + draws.real(); };
+    for (Channel& channel : parts.channels) blur(channel.capacity);
+    for (Link& link : parts.links) {
+      blur(link.latency);
+      blur(link.bandwidth);
+    }
+    if (parts.default_link) {
+      blur(parts.default_link->latency);
+      blur(parts.default_link->bandwidth);
+      blur(parts.default_link->capacity);
+    }
   }
   return Cluster(std::move(parts));
 }

@@ -340,15 +340,20 @@ class Reference {
 
   // An event of a channel under `fair`, if this instant has one.
   void update_shares(ChannelId channel) {
+    const double capacity = cluster_.channel_capacity(channel);
     std::vector<Traveller*> here;
     bool event = false;
     for (Traveller& traveller : travellers_) {
       if (traveller.run.channel != channel) continue;
+      if (traveller.state == Traveller::State::latency && traveller.begins == now_ &&
+          (traveller.left == 0 || std::min(capacity, traveller.route.bandwidth) == kUnlimited)) {
+        arrive(traveller);
+        continue;
+      }
       here.push_back(&traveller);
       event |= event_of(traveller) == now_;
     }
     if (!event) return;
-    const double capacity = cluster_.channel_capacity(channel);
     std::vector<Traveller*> moving;
     for (Traveller* traveller : here) {
       if (traveller->state == Traveller::State::moving) {
@@ -360,12 +365,8 @@ class Reference {
           moving.push_back(traveller);
         }
       } else if (traveller->state == Traveller::State::latency && traveller->begins == now_) {
-        if (traveller->left == 0 || std::min(capacity, traveller->route.bandwidth) == kUnlimited) {
-          arrive(*traveller);
-        } else {
-          traveller->state = Traveller::State::moving;
-          moving.push_back(traveller);
-        }
+        traveller->state = Traveller::State::moving;
+        moving.push_back(traveller);
       }
     }
     channel_updated_[channel.index()] = now_;

@@ -1,4 +1,4 @@
-#include "graphs/json_reader.h"
+#include "graphs/json_stream.h"
 
 #include <cstddef>
 #include <iterator>
@@ -59,9 +59,9 @@ std::string found(const JsonScalar& value) {
 }  // namespace
 
 // Hands the events of the library on.
-class JsonReader::Events final : public nlohmann::json_sax<nlohmann::json> {
+class JsonStreamReader::Events final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Events(JsonReader& reader) : reader_(reader) {}
+  explicit Events(JsonStreamReader& reader) : reader_(reader) {}
 
   bool null() override { return scalar(std::monostate(), false); }
   bool boolean(bool value) override { return scalar(value, false); }
@@ -102,19 +102,16 @@ class JsonReader::Events final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // "[json.exception...] parse error at line 1, column 2: what; last read: '...'"
+    // "[json.exception...] parse error at line 1, column 2: syntax error while parsing value -
+    // what; last read: '...'"
     std::string_view text = error.what();
-    text.remove_prefix(std::min(text.size(), text.find("] ") + 2));
-    if (text.starts_with("parse error at")) {
-      text.remove_prefix(std::min(text.size(), text.find(": ") + 2));
+    for (std::string_view head : {"] ", "column ", ": ", " - "}) {
+      const std::size_t found = text.find(head);
+      if (found != std::string_view::npos) text.remove_prefix(found + head.size());
     }
     text = text.substr(0, text.find("; last read: "));
-    std::string message(text.substr(0, 120));
-    if (position > reader_.content_.size()) {
-      message = "the text ends too early: " + message;
-    }
     throw_parse_error(reader_.content_, reader_.source_, position == 0 ? 0 : position - 1,
-                      "not JSON: " + message);
+                      "not JSON: " + std::string(text.substr(0, 120)));
   }
 
  private:
@@ -124,13 +121,13 @@ class JsonReader::Events final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  JsonReader& reader_;
+  JsonStreamReader& reader_;
 };
 
-JsonReader::JsonReader(std::string_view content, std::string source)
+JsonStreamReader::JsonStreamReader(std::string_view content, std::string source)
     : content_(content), source_(std::move(source)) {}
 
-void JsonReader::parse() {
+void JsonStreamReader::parse() {
   // The library takes a NUL byte for the end of the text.
   if (const std::size_t nul = content_.find('\0'); nul != std::string_view::npos) {
     throw_parse_error(content_, source_, nul, "a zero byte; this is not a text file");
@@ -142,11 +139,11 @@ void JsonReader::parse() {
                             &events);
 }
 
-void JsonReader::fail(const std::string& message) const {
+void JsonStreamReader::fail(const std::string& message) const {
   throw_parse_error(content_, source_, event_, message);
 }
 
-void JsonReader::begin_event(bool is_number) {
+void JsonStreamReader::begin_event(bool is_number) {
   event_ = event_end_;
   while (event_ < n_consumed_ && is_between_tokens(content_[event_])) ++event_;
   // The tokeniser sees the end of a number in the byte after it.
@@ -155,13 +152,13 @@ void JsonReader::begin_event(bool is_number) {
   event_end_ = is_ahead ? n_consumed_ - 1 : n_consumed_;
 }
 
-void JsonReader::open(bool is_object) {
+void JsonStreamReader::open(bool is_object) {
   Container container = enter(is_object);
   if (!levels_.empty()) ++levels_.back().count;
   levels_.push_back({std::move(container)});
 }
 
-void JsonReader::close() {
+void JsonStreamReader::close() {
   Level& level = levels_.back();
   if (const auto& object = level.container.object) {
     for (std::size_t i = 0; i < object->fields.size(); ++i) {
@@ -175,7 +172,7 @@ void JsonReader::close() {
   levels_.pop_back();
 }
 
-void JsonReader::key(std::string_view name) {
+void JsonStreamReader::key(std::string_view name) {
   Level& level = levels_.back();
   const JsonObject& object = *level.container.object;
   for (std::size_t i = 0; i < object.fields.size(); ++i) {
@@ -196,13 +193,13 @@ void JsonReader::key(std::string_view name) {
   }
 }
 
-void JsonReader::value(const JsonScalar& value) {
+void JsonStreamReader::value(const JsonScalar& value) {
   scalar(value);
   if (!levels_.empty()) ++levels_.back().count;
 }
 
-std::int64_t JsonReader::as_integer(const JsonScalar& value, std::string_view what,
-                                    std::int64_t least, std::int64_t most) const {
+std::int64_t JsonStreamReader::as_integer(const JsonScalar& value, std::string_view what,
+                                          std::int64_t least, std::int64_t most) const {
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (integer == nullptr || *integer < least || *integer > most) {
     fail(std::string(what) + " is a whole number from " + std::to_string(least) + " to " +
@@ -211,7 +208,7 @@ std::int64_t JsonReader::as_integer(const JsonScalar& value, std::string_view wh
   return *integer;
 }
 
-double JsonReader::as_amount(const JsonScalar& value, std::string_view what) const {
+double JsonStreamReader::as_amount(const JsonScalar& value, std::string_view what) const {
   double number = -1;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     number = static_cast<double>(*integer);
@@ -224,7 +221,7 @@ double JsonReader::as_amount(const JsonScalar& value, std::string_view what) con
   return number;
 }
 
-std::string JsonReader::as_string(const JsonScalar& value, std::string_view what) const {
+std::string JsonStreamReader::as_string(const JsonScalar& value, std::string_view what) const {
   const auto* text = std::get_if<std::string_view>(&value);
   if (text == nullptr) fail(std::string(what) + " is a text, found " + found(value));
   return std::string(*text);

@@ -1,9 +1,9 @@
 // Reading JSON as a stream of events, without a document in memory.
 //
-// A reader of one file format derives from JsonReader and says for each container and scalar what
-// it is. JsonReader refuses unknown, repeated and missing fields, what no format here has (NUL
-// bytes, trailing text), and knows the place of every event, so that each refusal names line and
-// column.
+// A reader of one file format derives from JsonStreamReader and says for each container and scalar
+// what it is. JsonStreamReader refuses unknown, repeated and missing fields, what no format here
+// has (NUL bytes, trailing text), and knows the place of every event, so that each refusal names
+// line and column.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ struct JsonObject {
 // doubles.
 using JsonScalar = std::variant<std::monostate, bool, std::int64_t, double, std::string_view>;
 
-class JsonReader {
+class JsonStreamReader {
  public:
   // `content` outlives the reader; `source` stands for the file in messages.
-  JsonReader(std::string_view content, std::string source);
-  JsonReader(const JsonReader&) = delete;
-  JsonReader& operator=(const JsonReader&) = delete;
-  virtual ~JsonReader() = default;
+  JsonStreamReader(std::string_view content, std::string source);
+  JsonStreamReader(const JsonStreamReader&) = delete;
+  JsonStreamReader& operator=(const JsonStreamReader&) = delete;
+  virtual ~JsonStreamReader() = default;
 
  protected:
   // A place of the format: a number of the derived class; `object` is nothing for an array.
