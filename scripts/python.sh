@@ -24,8 +24,8 @@ find_python() {
 }
 
 # choose_python INSTALL EXTRA...: sets `python` to an interpreter that holds what the package needs
-# with these extras, and `python_options` to what CMake must know of it. An environment that is
-# activated and holds it all is used; else build/venv, made and filled if INSTALL is yes.
+# with these extras. An environment that is activated and holds it all is used; else build/venv, made
+# and filled if INSTALL is yes.
 choose_python() {
   local install=$1 missing base
   shift
@@ -52,27 +52,31 @@ choose_python() {
         "${missing[@]}"
     fi
   fi
-  python_options=(-DDOPPLER_PYTHON=ON "-DPython_EXECUTABLE=$python")
 }
 
-# Installs the package into `python` from what build/release holds; nothing is compiled again. Does
-# nothing if that is what the environment has.
+# install_package [-DNAME=VALUE...]: builds the package with these options for CMake and installs it
+# into `python`. It has a build folder of its own; what build/release has compiled comes from the
+# compiler cache. Does nothing if the environment has it and no source is newer.
 install_package() {
-  local stamp=build/release/.python-package option settings=()
-  if [[ -f $stamp && $(<"$stamp") == "$python" ]] &&
+  local stamp=build/python/.installed option settings=()
+  for option in -DDOPPLER_WARNINGS_AS_ERRORS=ON "$@"; do
+    settings+=("-Ccmake.define.${option#-D}")
+  done
+  local state="$python ${settings[*]}"
+  if [[ -f $stamp && $(<"$stamp") == "$state" ]] &&
     "$python" -c 'from importlib.metadata import version; version("doppler-gym")' 2>/dev/null &&
-    [[ -z $(find python pyproject.toml LICENSE build/release/python/_core*.so \
-              -not -name '*.pyc' -not -name __pycache__ -newer "$stamp" -print -quit) ]]; then
+    [[ -z $(find . -mindepth 1 \( -path ./build -o -path ./.git -o -path ./tests -o -path ./docs \
+              -o -path ./examples -o -path ./benchmarks -o -path ./scripts -o -name __pycache__ \
+              -o -name '.*_cache' \) -prune -o -newer "$stamp" -print -quit) ]]; then
     return
   fi
-  # The options of this build folder, so that installing does not change them.
-  for option in DOPPLER_TESTS DOPPLER_INSTALL DOPPLER_WARNINGS_AS_ERRORS; do
-    settings+=("-Ccmake.define.$option=$(
-      sed -n "s/^$option:[A-Z]*=//p" build/release/CMakeCache.txt)")
-  done
-  step "install doppler_gym" "$python" -m pip install --disable-pip-version-check --no-deps \
-    --no-build-isolation --force-reinstall -Cbuild-dir=build/release "${settings[@]}" .
-  echo "$python" >"$stamp"
+  mkdir -p build/python
+  touch "$stamp.begin"
+  CMAKE_BUILD_PARALLEL_LEVEL=$(n_jobs) step "install doppler_gym" \
+    "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
+    --force-reinstall -Cbuild-dir=build/python "${settings[@]}" .
+  echo "$state" >"$stamp"
+  touch -r "$stamp.begin" "$stamp"
 }
 
 # run_python_tests [PYTEST ARGUMENT...]: shows the summary, and on failure what failed.

@@ -22,9 +22,9 @@ done
 take_lock
 [[ $install == no ]] || need_packages "${packages_to_build[@]}"
 choose_python "$install"
-configure release "${python_options[@]}" "${options[@]}"
-build release doppler-gym _core
-install_package
+configure release "${options[@]}"
+build release doppler-gym
+install_package "${options[@]}"
 echo
 command=build/release/bin/doppler-gym
 tasks=(chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4

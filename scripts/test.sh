@@ -26,8 +26,8 @@ done
 take_lock
 [[ $install == no ]] || need_packages "${packages[@]}"
 choose_python "$install" test
-configure release -DDOPPLER_TESTS=ON "${python_options[@]}" "${options[@]}"
+configure release -DDOPPLER_TESTS=ON "${options[@]}"
 build release
-install_package
+install_package "${options[@]}"
 run_tests release "${selection[@]}"
 run_python_tests "${python_selection[@]}"

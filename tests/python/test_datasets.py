@@ -13,9 +13,7 @@ import doppler_gym as dg
     [
         ("chainmm", 4, 76, 80),
         ("ffnn", 4, 180, 208),
-        ("llama-block", 4, 182, 234),
         ("llama-layer", 4, 229, 284),
-        ("llama-block", 8, 302, 398),
         ("llama-layer", 8, 367, 470),
     ],
 )

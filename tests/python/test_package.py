@@ -53,17 +53,23 @@ def test_the_exceptions_are_what_people_catch():
         assert str(told) == str(pickle.loads(pickle.dumps(told))) == "what, where, how"
 
 
-def test_the_stub_names_what_the_extension_has(tmp_path):
+def test_the_stub_names_what_the_extension_has(root):
     pytest.importorskip("mypy")
     answer = python(
         "-m",
         "mypy.stubtest",
         "doppler_gym._core",
+        "--mypy-config-file=pyproject.toml",
         "--ignore-disjoint-bases",
         "--ignore-positional-only",
-        cwd=tmp_path,
+        "--concise",
+        cwd=root,
     )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    # The extension's classes have a metaclass and an initialiser of their own.
+    ours = ("is inconsistent, metaclass differs", 'does not have *args parameter "args"')
+    faults = [line for line in answer.stdout.splitlines() if not line.endswith(ours)]
+    assert faults == []
+    assert answer.stderr == ""
 
 
 SAMPLE = """
