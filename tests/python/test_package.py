@@ -53,6 +53,15 @@ def test_the_exceptions_are_what_people_catch():
         assert str(told) == str(pickle.loads(pickle.dumps(told))) == "what, where, how"
 
 
+def test_the_example_of_the_readme_prints_what_it_says(root):
+    text = (root / "README.md").read_text()
+    code, rest = text.split("```python\n")[1].split("```\n", 1)
+    answer = python("-c", code)
+    assert answer.stderr == ""
+    want = [line[4:] for line in rest.strip("\n").splitlines()[:3]]
+    assert answer.stdout.splitlines() == want
+
+
 def test_the_stub_names_what_the_extension_has(root):
     pytest.importorskip("mypy")
     answer = python(
