@@ -1,11 +1,13 @@
 """The package as a whole: import, types, command, exceptions."""
 
+import json
 import os
 import pathlib
 import pickle
 import subprocess
 import sys
 import sysconfig
+from importlib import metadata
 
 import pytest
 
@@ -36,10 +38,15 @@ def test_everything_public_is_documented():
     assert set(dg.__all__) <= set(dir(dg))
 
 
-def test_the_version_is_that_of_the_project():
-    from importlib.metadata import version
+def test_the_distribution_holds_the_types_and_the_command():
+    names = {path.name for path in metadata.files("doppler-gym")}
+    assert {"py.typed", "_core.pyi", "doppler-gym", "LICENSE"} <= names
+    assert not [name for name in names if name.endswith((".a", ".h", ".cc"))]
 
-    assert dg.__version__ == version("doppler-gym")
+
+def test_the_version_is_that_of_the_project(root):
+    assert dg.__version__ == metadata.version("doppler-gym")
+    assert f"project(DopplerGym VERSION {dg.__version__} " in (root / "CMakeLists.txt").read_text()
 
 
 def test_the_exceptions_are_what_people_catch():
@@ -138,9 +145,7 @@ def test_the_command_comes_with_the_package(tmp_path):
     assert absent.stderr.count("\n") == 1
 
 
-def test_the_command_agrees_with_the_package(tmp_path):
-    import json
-
+def test_the_command_agrees_with_the_package():
     task = dg.task("chainmm@p100x4")
     answer = command("assign", "--task", task.name, "--agent", "partner-list", "--json")
     told = json.loads(answer.stdout)
