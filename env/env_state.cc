@@ -135,8 +135,9 @@ void Env::restore(std::string_view bytes) {
     const auto makespan = reader.take<double>();
     next.measured_.push_back({makespan, reader.take_text()});
   }
+  reader.take<std::uint64_t>();  // the checksum
   const std::size_t width = model_->spec().action.sizes.size();
-  if (task >= model_->tasks().size() || history.size() % width != 0) {
+  if (!reader.empty() || task >= model_->tasks().size() || history.size() % width != 0) {
     throw InvalidError("the serialized state is damaged: its numbers do not fit together");
   }
   if (next.n_draws_ > 0) {

@@ -20,7 +20,7 @@ class Sequential final : public ActionMode {
 
   bool is_legal(const EpisodeState& state, std::span<const std::int64_t> action) const override {
     if (state.selecting) return is_candidate(state, action[0]);
-    return is_device(state, action[0] - first_device(state));
+    return action[0] >= 0 && is_device(state, action[0] - first_device(state));
   }
 
   Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
