@@ -16,15 +16,16 @@ namespace {
 
 constexpr std::size_t kNameColumn = 34;  // where summaries begin in --help
 constexpr std::size_t kSummaryWidth = 64;
+constexpr std::size_t kTextWidth = 96;
 
 // Breaks a text into lines; the parsing library indents them.
-std::string wrapped(const std::string& text) {
+std::string wrapped(const std::string& text, std::size_t width) {
   std::istringstream words(text);
   std::string result;
   std::string word;
   std::size_t column = 0;
   while (words >> word) {
-    if (column > 0 && column + 1 + word.size() > kSummaryWidth) {
+    if (column > 0 && column + 1 + word.size() > width) {
       result += '\n';
       column = 0;
     } else if (column > 0) {
@@ -94,7 +95,7 @@ const CLI::App& deepest(const CLI::App& root) {
 }
 
 std::string full_name(const CLI::App& app) {
-  const std::string own = app.get_name();
+  const std::string& own = app.get_name();
   return app.get_parent() == nullptr ? own : full_name(*app.get_parent()) + " " + own;
 }
 
@@ -194,19 +195,16 @@ std::vector<std::string> split_list(const std::string& name, const std::string& 
   return parts;
 }
 
-Command Command::add(const std::string& name, const std::string& summary,
-                     const std::string& examples) {
-  CLI::App* sub = app_->add_subcommand(name, wrapped(summary));
+Command Command::add(const std::string& name, const HelpText& help) {
+  CLI::App* sub = app_->add_subcommand(name, wrapped(help.summary, kSummaryWidth));
   sub->set_help_flag("-h,--help", "Print this help");
-  if (!examples.empty()) {
-    std::istringstream lines(examples);
-    std::string footer = "Examples:";
-    for (std::string line; std::getline(lines, line);) footer += "\n  " + line;
-    sub->footer(footer);
-  }
-  if (app_->get_parent() != nullptr || app_->get_require_subcommand_min() == 0) {
-    app_->require_subcommand(1);
-  }
+  std::string footer;
+  if (*help.details != '\0') footer = wrapped(help.details, kTextWidth) + "\n\n";
+  footer += "Examples:";
+  std::istringstream lines(help.examples);
+  for (std::string line; std::getline(lines, line);) footer += "\n  " + line;
+  sub->footer(footer);
+  app_->require_subcommand(1);
   return Command(*sub);
 }
 
@@ -216,7 +214,7 @@ void Command::option(const OptionText& text, Accept accept, bool required) {
     accept(name, values);
     return true;
   };
-  app_->add_option(text.name, callback, wrapped(text.summary))
+  app_->add_option(text.name, callback, wrapped(text.summary, kSummaryWidth))
       ->option_text(text.value)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group_)
@@ -225,19 +223,22 @@ void Command::option(const OptionText& text, Accept accept, bool required) {
 
 void Command::flag(const std::string& name, const std::string& summary, bool& target) {
   app_->add_flag_callback(
-          name, [&target] { target = true; }, wrapped(summary))
+          name, [&target] { target = true; }, wrapped(summary, kSummaryWidth))
       ->group(group_);
 }
 
 void Command::flags(const std::string& on, const std::string& off, const std::string& summary,
                     std::optional<bool>& target) {
-  CLI::Option* first = app_->add_flag_callback(
-                               on, [&target] { target = true; }, wrapped(summary))
-                           ->group(group_);
+  const auto set = [on, off, &target](bool value) {
+    if (target.has_value()) throw UsageError(on + " and " + off + " exclude each other; give one");
+    target = value;
+  };
   app_->add_flag_callback(
-          off, [&target] { target = false; }, "The contrary")
-      ->group(group_)
-      ->excludes(first);
+          on, [set] { set(true); }, wrapped(summary, kSummaryWidth))
+      ->group(group_);
+  app_->add_flag_callback(
+          off, [set] { set(false); }, "The contrary")
+      ->group(group_);
 }
 
 void Command::run(std::function<void()> action) { app_->callback(std::move(action)); }
@@ -247,7 +248,7 @@ void run_command_line(int argc, const char* const* argv,
   CLI::App app("Device assignment of dataflow graphs in work-conserving multi-GPU systems.",
                "doppler-gym");
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("--version", "doppler-gym " DOPPLER_VERSION);
+  app.set_version_flag("--version", "doppler-gym " DOPPLER_VERSION, "Print the version");
   app.get_formatter()->column_width(kNameColumn);
   app.footer(
       "doppler-gym COMMAND --help tells more, with examples. Exit codes: 0, 1 for a run that "
@@ -259,7 +260,7 @@ void run_command_line(int argc, const char* const* argv,
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const CLI::App& asked = deepest(app);
-    print(asked.help(full_name(asked)));
+    print(asked.help(asked.get_parent() == nullptr ? "" : full_name(*asked.get_parent())));
   } catch (const CLI::CallForVersion& version) {
     print(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {

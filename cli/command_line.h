@@ -22,12 +22,19 @@ struct OptionText {
   std::string summary;  // one sentence or two
 };
 
+// What --help says of a subcommand beside its options.
+struct HelpText {
+  const char* summary;       // one line, also in the list of commands
+  const char* details = "";  // what it prints, and what that means; line breaks do not count
+  const char* examples;      // whole command lines, one a line
+};
+
 // Takes the values that the user gave, in order, and stores them. Throws UsageError that begins
 // with the option's name for what it does not accept.
 using Accept = std::function<void(const std::string& name, const std::vector<std::string>& values)>;
 
-// The last value wins nowhere: an option that is given twice is an error, except for lists, which
-// collect `a,b` and repeated options alike (commas within parentheses do not separate).
+// An option that is given twice is an error, except for lists, which collect `a,b` and repeated
+// options alike (commas within parentheses do not separate).
 Accept into(std::string& target);
 Accept into(std::optional<std::string>& target);
 Accept into(std::vector<std::string>& target);
@@ -46,8 +53,7 @@ class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
 
-  // A subcommand; `examples` are whole command lines, one a line, shown at the end of its --help.
-  Command add(const std::string& name, const std::string& summary, const std::string& examples);
+  Command add(const std::string& name, const HelpText& help);
 
   // The heading in --help for the options that follow.
   void group(const std::string& title) { group_ = title; }

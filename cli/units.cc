@@ -7,6 +7,8 @@
 namespace doppler::cli {
 namespace {
 
+constexpr std::array kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
+
 std::string formatted(const char* format, double value) {
   std::array<char, 400> buffer{};
   std::snprintf(buffer.data(), buffer.size(), format, value);
@@ -14,7 +16,6 @@ std::string formatted(const char* format, double value) {
 }
 
 std::string with_prefix(double value, const std::string& unit) {
-  constexpr std::array kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
   std::size_t k = 0;
   while (value >= 1000 && k + 1 < kPrefixes.size()) {
     value /= 1000;
@@ -31,7 +32,7 @@ Unit time_unit(double largest, bool raw) {
     const double exponent =
         std::isfinite(largest) && largest >= 1e5 ? 5 * std::floor(std::log10(largest) / 5) : 0;
     if (exponent == 0) return {1, "raw"};
-    return {std::pow(10, exponent), "1e" + formatted("%.0f", exponent) + " raw"};
+    return {std::pow(10, exponent), "x 1e" + formatted("%.0f", exponent)};
   }
   if (!std::isfinite(largest) || largest >= 1 || largest <= 0) return {1, "s"};
   if (largest >= 1e-3) return {1e-3, "ms"};

@@ -12,7 +12,7 @@ struct Unit {
 };
 
 // s, ms or µs, so that `largest` is at least 1 where that can be. For raw costs a power of ten
-// whose exponent is a multiple of five: 1.7e12 is 173.867 of "1e10 raw".
+// whose exponent is a multiple of five, for raw costs have no unit: 1.73867e12 is "173.867 x 1e10".
 Unit time_unit(double largest, bool raw);
 
 // Three decimals without the unit's name; "out of memory" for infinity.

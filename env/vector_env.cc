@@ -6,29 +6,24 @@
 #include <cstring>
 #include <utility>
 
+#include "graphs/enum_names.h"
 #include "graphs/error.h"
 
 namespace doppler {
 namespace {
 
 constexpr std::size_t kMaxEnvs = std::size_t{1} << 20;
-constexpr std::pair<Autoreset, std::string_view> kAutoresets[] = {
-    {Autoreset::next_step, "next_step"},
-    {Autoreset::same_step, "same_step"},
-    {Autoreset::disabled, "disabled"}};
+constexpr EnumName<Autoreset> kAutoresets[] = {{Autoreset::next_step, "next_step"},
+                                               {Autoreset::same_step, "same_step"},
+                                               {Autoreset::disabled, "disabled"}};
 
 }  // namespace
 
 std::string_view to_string(Autoreset autoreset) {
-  return kAutoresets[static_cast<std::size_t>(autoreset)].second;
+  return enum_name<Autoreset>(kAutoresets, autoreset);
 }
-
 Autoreset parse_autoreset(std::string_view name) {
-  for (const auto& [known, known_name] : kAutoresets) {
-    if (known_name == name) return known;
-  }
-  throw UsageError("unknown autoreset mode '" + std::string(name.substr(0, 40)) +
-                   "'; known: next_step same_step disabled");
+  return parse_enum<Autoreset>(kAutoresets, "autoreset mode", name);
 }
 
 VectorEnv::VectorEnv(std::shared_ptr<const EnvModel> model, std::size_t n_envs,

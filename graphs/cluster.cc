@@ -10,6 +10,7 @@
 #include "graphs/cluster_routes.h"
 #include "graphs/error.h"
 #include "graphs/hash.h"
+#include "graphs/parse_error.h"
 #include "graphs/topology.h"
 
 namespace doppler {
@@ -41,7 +42,7 @@ class Faults {
   }
   void throw_if_any(const std::string& cluster) const {
     if (n_faults_ == 0) return;
-    std::string message = "cluster '" + cluster + "' is refused:" + text_.str();
+    std::string message = "cluster " + doppler::quoted(cluster) + " is refused:" + text_.str();
     if (n_faults_ > kShown) {
       message += "\n  and " + std::to_string(n_faults_ - kShown) + " more";
     }
@@ -49,7 +50,7 @@ class Faults {
   }
 
  private:
-  static constexpr std::size_t kShown = 20;
+  static constexpr std::size_t kShown = 15;
   std::size_t n_faults_ = 0;
   std::ostringstream text_;
 };
@@ -72,7 +73,8 @@ void check_latency(Faults& faults, const std::string& where, double x) {
 
 void check_device(Faults& faults, std::size_t index, const Device& device) {
   const std::string where =
-      "device " + std::to_string(index) + (device.kind.empty() ? "" : " (" + device.kind + ")");
+      "device " + std::to_string(index) +
+      (device.kind.empty() ? "" : " (" + doppler::quoted(device.kind, 20) + ")");
   if (!device.flops.contains(DType::float32)) {
     faults.add(where, ": no FLOP/s for float32; give it, other dtypes without a rate use it");
   }
@@ -140,7 +142,8 @@ void check(Faults& faults, const ClusterParts& parts) {
   for (std::size_t c = 0; c < parts.channels.size(); ++c) {
     const std::string where =
         "channel " + std::to_string(c) +
-        (parts.channels[c].name.empty() ? "" : " (" + parts.channels[c].name + ")");
+        (parts.channels[c].name.empty() ? ""
+                                        : " (" + doppler::quoted(parts.channels[c].name, 20) + ")");
     check_bandwidth(faults, where, "capacity", parts.channels[c].capacity);
   }
   check_links(faults, parts);

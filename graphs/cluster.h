@@ -111,8 +111,7 @@ class Cluster {
   // Throws InvalidError that lists every fault: no devices, rates or bandwidths that are not
   // positive, negative latencies, NaN, fewer than one stream, a link to itself, two links for one
   // pair, ids out of range, too many devices, a pair that cannot be reached. O(links) with a
-  // default link; without one O(devices * links * b), b the number of different bottleneck
-  // bandwidths out of one device, and memory O(devices^2).
+  // default link; without one as find_routes() (cluster_routes.h), and memory O(devices^2).
   explicit Cluster(ClusterParts parts);
 
   // `n` devices of rate 1 without latency, bandwidth 1, an own channel for each directed pair.

@@ -6,6 +6,7 @@
 
 #include "graphs/error.h"
 #include "graphs/file.h"
+#include "graphs/parse_error.h"
 #include "graphs/strict_json.h"
 #include "graphs/topology.h"
 
@@ -113,7 +114,7 @@ void read_topology(const JsonElement& reader, ClusterParts& parts) {
     }
     pairs = mesh_pairs(n_devices, n_rows);
   } else {
-    reader.field("kind").fail("unknown topology '" + kind + "'; known: mesh, ring");
+    reader.field("kind").fail("unknown topology " + doppler::quoted(kind) + "; known: mesh, ring");
   }
   for (const auto& [a, b] : pairs) {
     add_own_link(parts, a, b, latency, bandwidth);
@@ -132,7 +133,7 @@ DefaultLink read_default_link(const JsonElement& reader) {
   } else if (channels.text() == "egress") {
     link.channels = DefaultLink::Channels::egress;
   } else {
-    channels.fail("unknown channels '" + channels.text() + "'; known: egress, own");
+    channels.fail("unknown channels " + doppler::quoted(channels.text()) + "; known: egress, own");
   }
   if (const auto capacity = reader.find("capacity")) link.capacity = capacity->rate();
   return link;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int32_t kNotReached = -1;
 
-// The links out of each device, ascending by the device they lead to.
+// The links out of each device.
 struct Adjacency {
   Adjacency(std::size_t n_devices, std::span<const Link> links) : first(n_devices + 1, 0) {
     for (const Link& link : links) ++first[link.from.index() + 1];
@@ -17,11 +17,6 @@ struct Adjacency {
     out.resize(links.size());
     std::vector<std::size_t> next(first.begin(), first.end() - 1);
     for (const Link& link : links) out[next[link.from.index()]++] = link;
-    for (std::size_t d = 0; d < n_devices; ++d) {
-      std::sort(out.begin() + static_cast<std::ptrdiff_t>(first[d]),
-                out.begin() + static_cast<std::ptrdiff_t>(first[d + 1]),
-                [](const Link& a, const Link& b) { return a.to < b.to; });
-    }
   }
   [[nodiscard]] std::span<const Link> links_of(std::size_t device) const {
     return std::span(out).subspan(first[device], first[device + 1] - first[device]);
@@ -34,9 +29,10 @@ struct Adjacency {
 // a directed acyclic graph of tight links. The widest bottleneck B(t) of a target is a maximum over
 // it. A prefix of the best path to t need not be the best path to where it ends (it may be
 // narrower, as long as it is at least B(t)), so the ids are compared among the paths whose links
-// all have at least bandwidth B(t): one walk for each different B. Breadth first and ascending,
-// that walk meets every device first by its lexicographically smallest path, because all paths to
-// it are equally long and devices of a level are met in the order of their own paths.
+// all have at least bandwidth B(t): one walk for the targets of each B, over what leads to them.
+// Breadth first and ascending, that walk meets every device first by its lexicographically smallest
+// path, because all paths to it are equally long and devices of a level are met in the order of
+// their own paths.
 class RouteFinder {
  public:
   RouteFinder(std::size_t n_devices, std::span<const Link> links)
@@ -44,26 +40,41 @@ class RouteFinder {
         hops_(n_devices),
         latency_(n_devices),
         bandwidth_(n_devices),
-        walk_(n_devices) {
+        tight_into_(n_devices),
+        marked_(n_devices, 0),
+        met_(n_devices, 0),
+        ahead_(n_devices),
+        walked_(n_devices) {
     queue_.reserve(n_devices);
   }
 
   // Fills routes[t] for every reachable t other than the source.
   void find(std::size_t source, std::span<Route> routes) {
     measure(source);
-    thresholds_.clear();
-    for (std::size_t i = 1; i < queue_.size(); ++i) thresholds_.push_back(bandwidth_[queue_[i]]);
-    std::sort(thresholds_.begin(), thresholds_.end());
-    thresholds_.erase(std::unique(thresholds_.begin(), thresholds_.end()), thresholds_.end());
-    for (double threshold : thresholds_) walk(source, threshold, routes);
+    targets_.assign(queue_.begin() + 1, queue_.end());
+    std::sort(targets_.begin(), targets_.end(),
+              [&](std::size_t a, std::size_t b) { return bandwidth_[a] < bandwidth_[b]; });
+    for (std::size_t first = 0; first < targets_.size();) {
+      std::size_t end = first;
+      while (end < targets_.size() && bandwidth_[targets_[end]] == bandwidth_[targets_[first]]) {
+        ++end;
+      }
+      const std::span group = std::span(targets_).subspan(first, end - first);
+      mark(group);
+      walk(source);
+      for (std::size_t target : group) routes[target] = walked_[target];
+      first = end;
+    }
   }
 
  private:
-  // Hops, latency and bottleneck of the best path to each device; queue_ holds those reached.
+  // Hops, latency and bottleneck of the best path to each device and the tight links into it;
+  // queue_ holds the devices reached, the source first.
   void measure(std::size_t source) {
     std::fill(hops_.begin(), hops_.end(), kNotReached);
     std::fill(latency_.begin(), latency_.end(), std::numeric_limits<double>::infinity());
     std::fill(bandwidth_.begin(), bandwidth_.end(), 0.0);
+    for (auto& links : tight_into_) links.clear();
     hops_[source] = 0;
     latency_[source] = 0;
     bandwidth_[source] = std::numeric_limits<double>::infinity();
@@ -76,43 +87,61 @@ class RouteFinder {
           hops_[v] = hops_[u] + 1;
           queue_.push_back(v);
         }
-        if (hops_[v] == hops_[u] + 1)
+        if (hops_[v] == hops_[u] + 1) {
           latency_[v] = std::min(latency_[v], latency_[u] + link.latency);
+        }
       }
     }
     for (std::size_t u : queue_) {
       for (const Link& link : adjacency_.links_of(u)) {
-        if (!tight(u, link)) continue;
-        double& widest = bandwidth_[link.to.index()];
-        widest = std::max(widest, std::min(bandwidth_[u], link.bandwidth));
+        const std::size_t v = link.to.index();
+        if (hops_[v] != hops_[u] + 1 || latency_[v] != latency_[u] + link.latency) continue;
+        tight_into_[v].push_back(&link);
+        bandwidth_[v] = std::max(bandwidth_[v], std::min(bandwidth_[u], link.bandwidth));
       }
     }
   }
 
-  [[nodiscard]] bool tight(std::size_t u, const Link& link) const {
-    const std::size_t v = link.to.index();
-    return hops_[v] == hops_[u] + 1 && latency_[v] == latency_[u] + link.latency;
+  // Collects in ahead_ the tight links, wide enough for a group of one bandwidth, that lead to it.
+  void mark(std::span<const std::size_t> group) {
+    ++round_;
+    const double threshold = bandwidth_[group.front()];
+    queue_.clear();
+    const auto take = [&](std::size_t device) {
+      if (marked_[device] == round_) return;
+      marked_[device] = round_;
+      ahead_[device].clear();
+      queue_.push_back(device);
+    };
+    for (std::size_t target : group) take(target);
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+      for (const Link* link : tight_into_[queue_[i]]) {
+        if (link->bandwidth < threshold) continue;
+        take(link->from.index());
+        ahead_[link->from.index()].push_back(link);
+      }
+    }
   }
 
-  void walk(std::size_t source, double threshold, std::span<Route> routes) {
-    for (Route& route : walk_) route.n_hops = kNotReached;
-    walk_[source] = {.n_hops = 0};
+  void walk(std::size_t source) {
+    walked_[source] = {.n_hops = 0};
     queue_.assign(1, source);
     for (std::size_t i = 0; i < queue_.size(); ++i) {
       const std::size_t u = queue_[i];
-      for (const Link& link : adjacency_.links_of(u)) {
-        const std::size_t v = link.to.index();
-        if (link.bandwidth < threshold || walk_[v].n_hops != kNotReached || !tight(u, link))
-          continue;
-        Route& route = walk_[v];
-        route = walk_[u];
-        if (route.n_hops == 0 || link.bandwidth < route.bandwidth) {
-          route.bandwidth = link.bandwidth;
-          route.channel = link.channel;
+      std::sort(ahead_[u].begin(), ahead_[u].end(),
+                [](const Link* a, const Link* b) { return a->to < b->to; });
+      for (const Link* link : ahead_[u]) {
+        const std::size_t v = link->to.index();
+        if (met_[v] == round_) continue;
+        met_[v] = round_;
+        Route& route = walked_[v];
+        route = walked_[u];
+        if (route.n_hops == 0 || link->bandwidth < route.bandwidth) {
+          route.bandwidth = link->bandwidth;
+          route.channel = link->channel;
         }
-        route.latency += link.latency;
+        route.latency += link->latency;
         ++route.n_hops;
-        if (bandwidth_[v] == threshold) routes[v] = route;
         queue_.push_back(v);
       }
     }
@@ -122,8 +151,13 @@ class RouteFinder {
   std::vector<std::int32_t> hops_;
   std::vector<double> latency_;
   std::vector<double> bandwidth_;
-  std::vector<Route> walk_;
-  std::vector<double> thresholds_;
+  std::vector<std::vector<const Link*>> tight_into_;
+  std::uint64_t round_ = 0;  // of mark() and walk(); what bears another number is of old
+  std::vector<std::uint64_t> marked_;
+  std::vector<std::uint64_t> met_;
+  std::vector<std::vector<const Link*>> ahead_;
+  std::vector<Route> walked_;
+  std::vector<std::size_t> targets_;
   std::vector<std::size_t> queue_;
 };
 

@@ -10,6 +10,7 @@
 #include "graphs/error.h"
 #include "graphs/hash.h"
 #include "graphs/number_text.h"
+#include "graphs/parse_error.h"
 
 namespace doppler {
 namespace {
@@ -51,21 +52,23 @@ void check_fit(const CostModel& model, const Graph& graph, const Cluster& cluste
   if (model.kind() == CostModel::Kind::raw) {
     const std::size_t n = graph.raw_devices();
     if (n == 0 && graph.n_nodes() > 0) {
-      throw InvalidError("graph '" + graph.name() +
-                         "' has no raw costs; give it some, or use the analytical cost model");
+      throw InvalidError("graph " + doppler::quoted(graph.name()) +
+                         " has no raw costs; give it some, or use the analytical cost model");
     }
     if (n > 1 && n != n_devices) {
-      throw InvalidError("graph '" + graph.name() + "' has raw costs for " + std::to_string(n) +
-                         " devices, but cluster '" + cluster.name() + "' has " +
-                         std::to_string(n_devices) + "; use a cluster of " + std::to_string(n));
+      throw InvalidError("graph " + doppler::quoted(graph.name()) + " has raw costs for " +
+                         std::to_string(n) + " devices, but cluster " +
+                         doppler::quoted(cluster.name()) + " has " + std::to_string(n_devices) +
+                         "; use a cluster of " + std::to_string(n));
     }
   }
   for (const auto& [pair, time] : model.profile().links) {
     if (pair.first.index() >= n_devices || pair.second.index() >= n_devices) {
-      throw InvalidError(
-          "the profile measures a link from device " + std::to_string(pair.first.value) + " to " +
-          std::to_string(pair.second.value) + ", but cluster '" + cluster.name() + "' has " +
-          std::to_string(n_devices) + " devices; use the cluster on which the profile was made");
+      throw InvalidError("the profile measures a link from device " +
+                         std::to_string(pair.first.value) + " to " +
+                         std::to_string(pair.second.value) + ", but cluster " +
+                         doppler::quoted(cluster.name()) + " has " + std::to_string(n_devices) +
+                         " devices; use the cluster on which the profile was made");
     }
   }
 }
@@ -161,8 +164,9 @@ CostModel CostModel::measured(Profile profile) {
   for (const auto& [kind, times] : profile.compute) {
     for (const auto& [signature, seconds] : times) {
       if (!(seconds >= 0) || !std::isfinite(seconds)) {
-        throw InvalidError("profile: '" + signature + "' on '" + kind + "' takes " +
-                           number_text(seconds) + " seconds; give a finite number of 0 or more");
+        throw InvalidError("profile: " + doppler::quoted(signature) + " on " +
+                           doppler::quoted(kind) + " takes " + number_text(seconds) +
+                           " seconds; give a finite number of 0 or more");
       }
     }
   }
@@ -218,8 +222,9 @@ void CostModel::check(const Graph& graph, const Cluster& cluster) const {
     total += *std::max_element(row, row + static_cast<std::ptrdiff_t>(table.n_columns));
   }
   if (!std::isfinite(total)) {
-    throw InvalidError("the times of graph '" + graph.name() + "' on cluster '" + cluster.name() +
-                       "' overflow when they are added up; use smaller costs or faster devices "
+    throw InvalidError("the times of graph " + doppler::quoted(graph.name()) + " on cluster " +
+                       doppler::quoted(cluster.name()) +
+                       " overflow when they are added up; use smaller costs or faster devices "
                        "and links");
   }
 }
@@ -289,10 +294,11 @@ CostTable::CostTable(const Graph& graph, const Cluster& cluster, const CostModel
       const double time =
           seconds_of(cost_model, graph, node, cluster, device_of_column[c], signature);
       if (!std::isfinite(time)) {
-        throw InvalidError("node '" + std::string(graph.name(node)) + "' of graph '" +
-                           graph.name() + "' takes " + number_text(time) + " seconds on device " +
-                           std::to_string(device_of_column[c].value) + " of cluster '" +
-                           cluster.name() + "'; use smaller costs or a faster device");
+        throw InvalidError("node " + doppler::quoted(graph.name(node)) + " of graph " +
+                           doppler::quoted(graph.name()) + " takes " + number_text(time) +
+                           " seconds on device " + std::to_string(device_of_column[c].value) +
+                           " of cluster " + doppler::quoted(cluster.name()) +
+                           "; use smaller costs or a faster device");
       }
       seconds.push_back(time);
       sum += n_alike[c] * time;

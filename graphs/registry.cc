@@ -222,8 +222,9 @@ Parameters::Parameters(std::span<const ParameterSpec> schema, const NamedCall& c
   for (std::size_t i = 0; i < call.positional.size(); ++i) give(i, call.positional[i]);
   for (const auto& argument : call.named) {
     const std::string& name = argument.first;
-    const auto found = std::find_if(schema.begin(), schema.end(),
-                                    [&](const auto& spec) { return spec.name == name; });
+    const auto found =
+        std::find_if(schema.begin(), schema.end(),
+                     [&wanted = name](const auto& spec) { return spec.name == wanted; });
     if (found == schema.end()) {
       if (schema.empty()) {
         throw UsageError(owner_ + ": takes no parameters, found " + quoted(name));

@@ -16,7 +16,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxReason = 300;  // bytes of a message that may hold a user's text
+constexpr std::size_t kMaxField = 60;    // bytes of a field's name in a path
 constexpr std::string_view kUnlimitedText = "unlimited";
+
+// The beginning of a user's text, cut between characters.
+std::string beginning(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  while (max_bytes > 0 && (static_cast<unsigned char>(text[max_bytes]) & 0xC0U) == 0x80U) {
+    --max_bytes;
+  }
+  return std::string(text.substr(0, max_bytes)) + "...";
+}
 
 // The library's message without its id and its own account of the place.
 std::string reason_of(std::string_view message) {
@@ -27,7 +38,7 @@ std::string reason_of(std::string_view message) {
     const std::size_t colon = message.find(": ", column);
     if (colon != std::string_view::npos) message.remove_prefix(colon + 2);
   }
-  return std::string(message);
+  return beginning(message, kMaxReason);
 }
 
 }  // namespace
@@ -43,8 +54,8 @@ Json parse_strict_json(std::string_view content, const std::string& source) {
     if (event == Json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
       if (!open_objects.back().insert(key).second) {
-        throw ParseError(source + ": field \"" + key +
-                         "\" is given twice in one object; keep one of them");
+        throw ParseError(source + ": field " + doppler::quoted(key) +
+                         " is given twice in one object; keep one of them");
       }
     }
     return true;
@@ -69,7 +80,8 @@ std::string write_json(const Json& document, std::string_view what) {
 }
 
 void JsonElement::fail(const std::string& what) const {
-  throw ParseError(*source_ + ": " + (path_.empty() ? "" : path_ + ": ") + what);
+  throw ParseError(*source_ + ": " + (path_.empty() ? "" : path_ + ": ") +
+                   beginning(what, kMaxReason));
 }
 
 void JsonElement::fail_type(std::string_view wanted) const {
@@ -81,7 +93,8 @@ void JsonElement::fail_type(std::string_view wanted) const {
 void JsonElement::expect_format(std::string_view format, std::int64_t version) const {
   const std::string& found = field("format").text();
   if (found != format) {
-    field("format").fail("this is a '" + found + "' file; expected '" + std::string(format) + "'");
+    field("format").fail("this is a " + doppler::quoted(found) + " file; expected '" +
+                         std::string(format) + "'");
   }
   const std::int64_t found_version =
       field("version").integer(0, std::numeric_limits<std::int64_t>::max());
@@ -115,14 +128,15 @@ std::optional<JsonElement> JsonElement::find(std::string_view name) const {
   if (!value_->is_object()) fail_type("an object");
   const auto found = value_->find(name);
   if (found == value_->end()) return std::nullopt;
-  return JsonElement(*found, *source_, path_ + "/" + std::string(name));
+  return JsonElement(*found, *source_, path_ + "/" + beginning(name, kMaxField));
 }
 
 std::vector<std::pair<std::string, JsonElement>> JsonElement::fields() const {
   if (!value_->is_object()) fail_type("an object");
   std::vector<std::pair<std::string, JsonElement>> result;
   for (const auto& [name, value] : value_->items()) {
-    result.emplace_back(name, JsonElement(value, *source_, path_ + "/" + name));
+    result.emplace_back(name,
+                        JsonElement(value, *source_, path_ + "/" + beginning(name, kMaxField)));
   }
   return result;
 }
@@ -174,6 +188,7 @@ double JsonElement::rate() const {
   if (!value_->is_number()) fail_type("a number above 0, or \"unlimited\"");
   const auto value = value_->get<double>();
   if (!(value > 0) || !std::isfinite(value)) fail_type("a number above 0, or \"unlimited\"");
+  if (!std::isfinite(1 / value)) fail("too small: its inverse overflows");
   return value;
 }
 

@@ -45,7 +45,7 @@ class JsonElement {
   [[nodiscard]] std::int64_t integer(std::int64_t minimum, std::int64_t maximum) const;
   // A finite number of at least 0.
   [[nodiscard]] double quantity() const;
-  // A number above 0, or "unlimited" for infinity.
+  // A number above 0 whose inverse is finite, or "unlimited" for infinity.
   [[nodiscard]] double rate() const;
 
  private:

@@ -10,7 +10,7 @@ while (($#)); do
   case $1 in
     --no-install) install=no ;;
     --repetitions)
-      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || fail "--repetitions needs a number" "$usage"
+      [[ ${2:-} =~ ^([2-9]|[1-9][0-9]+)$ ]] || fail "--repetitions needs a number, at least 2" "$usage"
       repetitions=$2
       shift ;;
     -h | --help) echo "$usage"; exit ;;

@@ -25,7 +25,7 @@ function short(x) {
 
 function measured(name, column,    key) {
   key = name SUBSEP column
-  if (!(key in value) || value[key] == "") {
+  if (!(key in value)) {
     print "no measurement of " column " for " name > "/dev/stderr"
     failed = 1
     exit 1
@@ -65,7 +65,7 @@ n_columns && /_median"?,/ {
   name = field[1]
   sub(/_median$/, "", name)
   names[++n_names] = name
-  for (i = 2; i <= n_columns; ++i) value[name, column[i]] = field[i]
+  for (i = 2; i <= n_columns; ++i) if (field[i] != "") value[name, column[i]] = field[i] + 0
 }
 
 END {

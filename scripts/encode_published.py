@@ -8,6 +8,7 @@ OUTPUT/NAME.json (default datasets/published). Node names are the numbers of the
 becomes raw seconds and FLOPs alike, communication the bytes of the one output, as the text reader
 has it.
 """
+
 import json
 import pathlib
 import sys
@@ -47,16 +48,19 @@ def encode(name, text):
         return f'"{key}": [\n' + ",\n".join(json.dumps(item) for item in items) + "\n]"
 
     head = {"format": "doppler-graph", "version": 1}
-    return ",\n".join(
-        [
-            json.dumps(head)[:-1],
-            f'"name": {json.dumps(f"published/{name} ({SOURCE})")}',
-            block("nodes", nodes),
-            block("edges", list(zip(sources, readers))),
-            block("inputs", [{"name": str(i), "bytes": 0} for i in inputs]),
-            block("raw_compute", [node["flops"] for node in nodes]),
-        ]
-    ) + "}\n"
+    return (
+        ",\n".join(
+            [
+                json.dumps(head)[:-1],
+                f'"name": {json.dumps(f"published/{name} ({SOURCE})")}',
+                block("nodes", nodes),
+                block("edges", list(zip(sources, readers, strict=True))),
+                block("inputs", [{"name": str(i), "bytes": 0} for i in inputs]),
+                block("raw_compute", [node["flops"] for node in nodes]),
+            ]
+        )
+        + "}\n"
+    )
 
 
 def main():

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# From a bare clone to a first result: installs what is missing, builds the command and evaluates the
-# agents on the paper's four workloads and on the published graphs. Safe to run again.
+# From a bare clone to a first result: installs what is missing, builds the command and the Python
+# package and evaluates the agents on the paper's four workloads and on the published graphs. Safe to
+# run again.
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/setup.sh"
+source scripts/python.sh
 
 usage="usage: scripts/quickstart.sh [--no-install] [-DNAME=VALUE...]
   --no-install    do not look for missing packages
@@ -19,8 +21,10 @@ done
 
 take_lock
 [[ $install == no ]] || need_packages "${packages_to_build[@]}"
+choose_python "$install"
 configure release "${options[@]}"
 build release doppler-gym
+install_package "${options[@]}"
 echo
 command=build/release/bin/doppler-gym
 tasks=(chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4
@@ -28,3 +32,4 @@ tasks=(chainmm@p100x4 ffnn@p100x4 llama-block@p100x4 llama-layer@p100x4
 "$command" evaluate --tasks "$(IFS=, && echo "${tasks[*]}")"
 echo
 echo "The command is $root/$command"
+echo "The Python package doppler_gym is installed for $python"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # From a bare clone to the tests' summary: installs what is missing, builds everything and runs the
-# tests. Safe to run again.
+# tests, those of the Python package too. Safe to run again.
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/setup.sh"
+source scripts/python.sh
 
 usage="usage: scripts/test.sh [--all] [--no-install] [-DNAME=VALUE...]
   --all           the long tests too (label 'long')
@@ -10,10 +11,11 @@ usage="usage: scripts/test.sh [--all] [--no-install] [-DNAME=VALUE...]
 install=yes
 packages=("${packages_to_build[@]}" "${packages_to_format[@]}")
 selection=(--label-exclude long)
+python_selection=(-m 'not long')
 options=()
 for argument in "$@"; do
   case $argument in
-    --all) selection=(); packages+=("${packages_to_lint[@]}") ;;
+    --all) selection=(); python_selection=(); packages+=("${packages_to_lint[@]}") ;;
     --no-install) install=no ;;
     -D?*) options+=("$argument") ;;
     -h | --help) echo "$usage"; exit ;;
@@ -23,6 +25,9 @@ done
 
 take_lock
 [[ $install == no ]] || need_packages "${packages[@]}"
+choose_python "$install" test
 configure release -DDOPPLER_TESTS=ON "${options[@]}"
 build release
+install_package "${options[@]}"
 run_tests release "${selection[@]}"
+run_python_tests "${python_selection[@]}"

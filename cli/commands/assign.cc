@@ -14,6 +14,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr HelpText kHelp = {
+    .summary = "Let an agent place a graph",
+    .details = R"(--json prints an object: assignment (device of each node in the order of the
+graph's file), makespan (seconds; null: out of memory), evaluations used, seconds to decide,
+lower_bound, settings.)",
+    .examples = R"(doppler-gym assign --task llama-layer@p100x4 --agent partner-list
+doppler-gym assign --graph model.txt --cluster 'uniform(4)' --agent heft --out a.json)"};
+
 // Longer assignments are not printed as text.
 constexpr std::size_t kMostNodesShown = 1000;
 
@@ -71,12 +79,7 @@ void assign_problem(const AssignCommandOptions& options) {
 }  // namespace
 
 void add_assign(Command& program) {
-  Command command = program.add(
-      "assign",
-      "Let an agent place a graph. With --json an object: assignment (device of each node in the "
-      "order of the file), makespan (null: out of memory), evaluations, seconds, lower_bound",
-      "doppler-gym assign --task llama-layer@p100x4 --agent partner-list\n"
-      "doppler-gym assign --graph model.txt --cluster 'uniform(4)' --agent heft --out a.json");
+  Command command = program.add("assign", kHelp);
   auto options = std::make_shared<AssignCommandOptions>();
   command.option({"--agent", "NAME", "Who decides; see doppler-gym tasks --agents"},
                  into(options->agent), true);

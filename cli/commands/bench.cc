@@ -21,6 +21,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr HelpText kHelp = {
+    .summary = "Measure how fast the simulator is here",
+    .details = R"(Makespans a second of random assignments, and of one-node changes of one
+assignment. Default problem: published/llama-layer.)",
+    .examples = R"(doppler-gym bench
+doppler-gym bench --task llama-layer@p100x4 --network fair --threads 2 --json)"};
+
 constexpr const char* kDefaultTask = "published/llama-layer";
 constexpr std::size_t kMostAssignments = 256;
 constexpr std::size_t kMostDevicesStored = std::size_t{1} << 24;  // of all assignments
@@ -136,22 +143,17 @@ void bench(BenchOptions options) {
     return;
   }
   print(task.name + ": " + std::to_string(n_nodes) + " nodes on " + std::to_string(n_devices) +
-        " devices (" + settings_text(task) + ")\n" + "random assignments, " +
-        std::to_string(options.threads) + " threads  " + fixed(random.per_second(), 0) +
-        " makespans/s\n" + "one-node changes, 1 thread     " + fixed(changes.per_second(), 0) +
-        " makespans/s\n" + "measured here for " + fixed(random.seconds, 2) + " s and " +
-        fixed(changes.seconds, 2) + " s; changes checked against whole runs first\n");
+        " devices (" + settings_text(task) + ")\n" + "random assignments, --threads " +
+        std::to_string(options.threads) + "  " + fixed(random.per_second(), 0) + " makespans/s\n" +
+        "one-node changes, one thread   " + fixed(changes.per_second(), 0) + " makespans/s\n" +
+        "measured here for " + fixed(random.seconds, 2) + " s and " + fixed(changes.seconds, 2) +
+        " s; changes checked against whole runs first\n");
 }
 
 }  // namespace
 
 void add_bench(Command& program) {
-  Command command = program.add(
-      "bench",
-      "Measure how many makespans a second the simulator computes here: of random assignments, and "
-      "of one-node changes of one assignment",
-      "doppler-gym bench\n"
-      "doppler-gym bench --task llama-layer@p100x4 --network fair --threads 2 --json");
+  Command command = program.add("bench", kHelp);
   auto options = std::make_shared<BenchOptions>();
   command.option({"--seconds", "S", "For how long each is measured. Default 1"},
                  into(options->seconds, 0.0, 3600.0));

@@ -1,6 +1,8 @@
 // doppler-gym evaluate: the table of agents on tasks.
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,17 @@ namespace doppler::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr HelpText kHelp = {
+    .summary = "Compare agents on tasks",
+    .details = R"(Each row: mean makespan ± half of its 95 % interval (Student's t over the seeds);
+best makespan; mean over the mean of critical-path; mean above the lower bound, which is a
+reference only where there is noise; mean seconds to decide and evaluations used. Where nothing
+depends on luck one seed is run and there is no interval. Raw costs have no unit.)",
+    .examples = R"(doppler-gym evaluate
+doppler-gym evaluate --tasks 'llama-layer@p100x4,chainmm(n=4096,shards=8)@v100x8' \
+    --agents critical-path,partner-list --seeds 20
+doppler-gym evaluate --graph model.txt --cluster 'uniform(4)' --network independent --json)"};
 
 struct EvaluateOptions {
   std::vector<std::string> tasks;
@@ -101,10 +114,10 @@ Json plan_json(const EvaluationPlan& plan, const std::vector<EvaluationRow>& row
 }
 
 // The unit for all rows of one task.
-Unit unit_of(const Task& task, const std::vector<EvaluationRow>& rows) {
+Unit unit_of(const Task& task, std::span<const EvaluationRow> rows) {
   double largest = 0;
   for (const EvaluationRow& row : rows) {
-    if (row.task == task.name && std::isfinite(row.mean)) largest = std::max(largest, row.mean);
+    if (std::isfinite(row.mean)) largest = std::max(largest, row.mean);
   }
   return time_unit(largest, has_raw_costs(task));
 }
@@ -133,7 +146,7 @@ std::string rows_text(const EvaluationPlan& plan, const std::vector<EvaluationRo
                {"evaluations", Align::right}});
   std::size_t r = 0;
   for (const Task& task : plan.tasks) {
-    const Unit unit = unit_of(task, rows);
+    const Unit unit = unit_of(task, std::span(rows).subspan(r, plan.agents.size()));
     for (std::size_t a = 0; a < plan.agents.size(); ++a, ++r) {
       const EvaluationRow& row = rows[r];
       table.add({row.task, row.agent, mean_text(row, unit), in_unit(row.best, unit),
@@ -155,16 +168,7 @@ void run_evaluate(const EvaluateOptions& options) {
 }  // namespace
 
 void add_evaluate(Command& program) {
-  Command command = program.add(
-      "evaluate",
-      "Compare agents on tasks. Each row: mean makespan ± half of its 95 % interval (Student's t "
-      "over the seeds; none where nothing depends on luck, then one seed is run), best makespan, "
-      "mean over the mean of critical-path, mean above the lower bound (a reference only with "
-      "noise), seconds to decide and evaluations used (means)",
-      "doppler-gym evaluate\n"
-      "doppler-gym evaluate --tasks 'llama-layer@p100x4,chainmm(n=4096,shards=8)@v100x8' \\\n"
-      "    --agents critical-path,partner-list --seeds 20\n"
-      "doppler-gym evaluate --graph model.txt --cluster 'uniform(4)' --network independent --json");
+  Command command = program.add("evaluate", kHelp);
   auto options = std::make_shared<EvaluateOptions>();
   command.option({"--tasks,--task", "A,B",
                   "Tasks. Default: chainmm, ffnn, llama-block and llama-layer @p100x4"},

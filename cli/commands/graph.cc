@@ -22,6 +22,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr HelpText kHelp = {
+    .summary = "Show, generate, convert and check graphs",
+    .examples = R"(doppler-gym graph show --workload chainmm --cluster p100x4
+doppler-gym graph convert model.txt model.json)"};
+
+constexpr HelpText kShowHelp = {
+    .summary = "Statistics of a graph, and its critical path on a cluster",
+    .examples = R"(doppler-gym graph show model.json --cluster p100x4
+doppler-gym graph show --workload llama-layer --devices 8 --json
+doppler-gym graph show model.txt --dot | dot -Tsvg > model.svg)"};
+
+constexpr HelpText kGenerateHelp = {
+    .summary = "Write the graph of a workload",
+    .examples = R"(doppler-gym graph generate llama-layer --devices 4 --out layer.json
+doppler-gym graph generate 'chainmm(n=4096,shards=8)' --to dot)"};
+
+constexpr HelpText kConvertHelp = {.summary = "Read a graph in one format, write it in another",
+                                   .examples = R"(doppler-gym graph convert model.txt model.json
+doppler-gym graph convert model.json - --to dot)"};
+
+constexpr HelpText kCheckHelp = {
+    .summary = "Say whether a graph file is sound: exit code 0, or not",
+    .examples = R"(doppler-gym graph check model.json && echo good)"};
+
 struct GraphOptions {
   std::string file;  // to read
   std::string out;   // to write; empty or "-": standard output
@@ -33,7 +57,7 @@ struct GraphOptions {
   bool json = false;
 };
 
-constexpr std::int64_t kMostDevices = 1 << 20;
+constexpr std::int64_t kMostDevices = 4096;  // as in cluster presets
 
 // What the format's name, else the file's ending, else nothing says.
 GraphFormat output_format(const GraphOptions& options) {
@@ -191,10 +215,7 @@ void check(const GraphOptions& options) {
 }
 
 void add_show(Command& graph) {
-  Command command = graph.add("show", "Statistics of a graph, and its critical path on a cluster",
-                              "doppler-gym graph show model.json --cluster p100x4\n"
-                              "doppler-gym graph show --workload 'llama-layer' --devices 8 --json\n"
-                              "doppler-gym graph show model.txt --dot | dot -Tsvg > model.svg");
+  Command command = graph.add("show", kShowHelp);
   auto options = std::make_shared<GraphOptions>();
   command.option({"FILE", "", "A graph file of any readable format; - is standard input"},
                  into(options->file));
@@ -211,10 +232,7 @@ void add_show(Command& graph) {
 }
 
 void add_generate(Command& graph) {
-  Command command =
-      graph.add("generate", "Write the graph of a workload",
-                "doppler-gym graph generate llama-layer --devices 4 --out layer.json\n"
-                "doppler-gym graph generate 'chainmm(n=4096,shards=8)' --to dot");
+  Command command = graph.add("generate", kGenerateHelp);
   auto options = std::make_shared<GraphOptions>();
   command.option({"WORKLOAD", "", "A workload with parameters; see doppler-gym tasks --workloads"},
                  into(options->workload), true);
@@ -231,9 +249,7 @@ void add_generate(Command& graph) {
 }
 
 void add_convert(Command& graph) {
-  Command command = graph.add("convert", "Read a graph in one format, write it in another",
-                              "doppler-gym graph convert model.txt model.json\n"
-                              "doppler-gym graph convert model.json - --to dot");
+  Command command = graph.add("convert", kConvertHelp);
   auto options = std::make_shared<GraphOptions>();
   command.option({"IN", "", "A graph file of any readable format; - is standard input"},
                  into(options->file), true);
@@ -246,8 +262,7 @@ void add_convert(Command& graph) {
 }
 
 void add_check(Command& graph) {
-  Command command = graph.add("check", "Say whether a graph file is sound: exit code 0, or not",
-                              "doppler-gym graph check model.json && echo good");
+  Command command = graph.add("check", kCheckHelp);
   auto options = std::make_shared<GraphOptions>();
   command.option({"FILE", "", "A graph file of any readable format; - is standard input"},
                  into(options->file), true);
@@ -258,9 +273,7 @@ void add_check(Command& graph) {
 }  // namespace
 
 void add_graph(Command& program) {
-  Command command = program.add("graph", "Show, generate, convert and check graphs",
-                                "doppler-gym graph show --workload chainmm --cluster p100x4\n"
-                                "doppler-gym graph convert model.txt model.json");
+  Command command = program.add("graph", kHelp);
   add_show(command);
   add_generate(command);
   add_convert(command);

@@ -17,6 +17,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr HelpText kHelp = {
+    .summary = "Makespan of one assignment",
+    .details = R"(--json prints an object: makespan (seconds), devices (busy seconds, peak memory in
+bytes, nodes), bytes_moved, bytes_local, lower_bound, settings. If a device has too little memory,
+makespan is null and out_of_memory names the device with the bytes needed and available; the exit
+code is 0, for the simulation itself did not fail.)",
+    .examples = R"(doppler-gym simulate --task llama-layer@p100x4 --agent critical-path
+doppler-gym simulate --graph model.txt --cluster 'uniform(4)' --network independent \
+    --assignment a.json --json)"};
+
 struct SimulateOptions {
   ProblemOptions problem;
   DecisionOptions decision;
@@ -152,13 +162,7 @@ void simulate(const SimulateOptions& options) {
 }  // namespace
 
 void add_simulate(Command& program) {
-  Command command = program.add(
-      "simulate",
-      "Makespan of one assignment. With --json an object: makespan (null if out_of_memory names a "
-      "device, with bytes needed and available), devices, bytes_moved, bytes_local, lower_bound",
-      "doppler-gym simulate --task llama-layer@p100x4 --agent critical-path\n"
-      "doppler-gym simulate --graph model.txt --cluster 'uniform(4)' --network independent \\\n"
-      "    --assignment a.json --json");
+  Command command = program.add("simulate", kHelp);
   auto options = std::make_shared<SimulateOptions>();
   command.flag("--timeline", "With --json: also start and end of each node and transfer",
                options->timeline);

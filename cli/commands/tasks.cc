@@ -8,6 +8,7 @@
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "cli/units.h"
 #include "datasets/clusters.h"
 #include "datasets/tasks.h"
 #include "datasets/workloads.h"
@@ -17,6 +18,14 @@ namespace doppler::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr HelpText kHelp = {
+    .summary = "List tasks, or what they are made of, with every parameter",
+    .details = R"(Without a flag: registered tasks. Any workload on any cluster is a task too:
+'chainmm(n=4096,shards=8)@v100x8'.)",
+    .examples = R"(doppler-gym tasks
+doppler-gym tasks --workloads --clusters
+doppler-gym tasks --agents --json)"};
 
 struct TasksOptions {
   bool workloads = false;
@@ -30,9 +39,11 @@ Json value_json(const ParameterValue& value) {
   return std::visit([](const auto& x) { return Json(x); }, value);
 }
 
+// By the alternatives of ParameterValue.
+constexpr const char* kTypeNames[] = {"boolean", "integer", "number", "text"};
+
 std::string type_name(const ParameterSpec& parameter) {
-  constexpr const char* kNames[] = {"boolean", "integer", "number", "text"};
-  return kNames[parameter.default_value.index()];
+  return kTypeNames[parameter.default_value.index()];
 }
 
 Json parameter_json(const ParameterSpec& parameter) {
@@ -60,11 +71,13 @@ std::string range_text(const ParameterSpec& parameter) {
   std::string text;
   for (const std::string& choice : parameter.choices) text += (text.empty() ? "" : "|") + choice;
   if (!text.empty()) return text;
+  const bool whole = std::holds_alternative<std::int64_t>(parameter.default_value);
+  const auto bound = [&](double value) { return whole ? fixed(value, 0) : Json(value).dump(); };
   if (parameter.minimum && parameter.maximum) {
-    return Json(*parameter.minimum).dump() + " to " + Json(*parameter.maximum).dump();
+    return bound(*parameter.minimum) + " to " + bound(*parameter.maximum);
   }
-  if (parameter.minimum) return "at least " + Json(*parameter.minimum).dump();
-  if (parameter.maximum) return "at most " + Json(*parameter.maximum).dump();
+  if (parameter.minimum) return "at least " + bound(*parameter.minimum);
+  if (parameter.maximum) return "at most " + bound(*parameter.maximum);
   return "";
 }
 
@@ -164,11 +177,7 @@ void list_registered(const TasksOptions& options) {
 }  // namespace
 
 void add_tasks(Command& program) {
-  Command command =
-      program.add("tasks", "List tasks, or what they and agents are made of, with every parameter",
-                  "doppler-gym tasks\n"
-                  "doppler-gym tasks --workloads --clusters\n"
-                  "doppler-gym tasks --agents --json");
+  Command command = program.add("tasks", kHelp);
   auto options = std::make_shared<TasksOptions>();
   command.flag("--workloads", "List workloads with their parameters", options->workloads);
   command.flag("--clusters", "List cluster presets", options->clusters);

@@ -13,6 +13,15 @@
 namespace doppler::cli {
 namespace {
 
+constexpr HelpText kHelp = {
+    .summary = "Write an execution as a Chrome trace",
+    .details = R"(For ui.perfetto.dev or chrome://tracing: a process a device with a thread a slot,
+a process for the channels, arrows from producers to transfers to readers. Makespans beyond 1,000 s
+(raw costs) are shown shorter by the power of ten in otherData.)",
+    .examples =
+        R"(doppler-gym trace --task llama-layer@p100x4 --agent critical-path --out trace.json
+doppler-gym trace --graph model.txt --cluster 'uniform(4)' --assignment a.json > trace.json)"};
+
 struct TraceOptions {
   ProblemOptions problem;
   DecisionOptions decision;
@@ -38,13 +47,7 @@ void trace(const TraceOptions& options) {
 }  // namespace
 
 void add_trace(Command& program) {
-  Command command = program.add(
-      "trace",
-      "Write an execution as a Chrome trace, for ui.perfetto.dev or chrome://tracing: a process a "
-      "device with a thread a slot, a process for the channels, arrows for transfers",
-      "doppler-gym trace --task llama-layer@p100x4 --agent critical-path --out trace.json\n"
-      "doppler-gym trace --graph model.txt --cluster 'uniform(4)' --assignment a.json > "
-      "trace.json");
+  Command command = program.add("trace", kHelp);
   auto options = std::make_shared<TraceOptions>();
   command.option({"--out", "FILE", "Where to write. Default: standard output"}, into(options->out));
   add_decision_options(command, options->decision);

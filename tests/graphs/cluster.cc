@@ -270,13 +270,18 @@ TEST_CASE("every fault of a cluster is told at once") {
   add(parts, 0, 7, 0, std::nan(""));
   parts.links.back().channel = ChannelId{9};
   const std::string fault = fault_of(parts);
-  for (const char* part :
-       {"device 0 (unit): no FLOP/s for float32", "device 1 (unit): bandwidth is -1",
-        "device 1 (unit): launch_overhead is nan", "device 2 (unit): streams is 0",
-        "device 2 (unit): memory is -5", "link 0 (0->0): joins a device to itself",
-        "link 1 (0->1): latency is -1", "link 1 (0->1): bandwidth is 0",
-        "link 2 (0->1): link 1 joins the same pair", "link 3 (0->7): there is no device 7",
-        "link 3 (0->7): there is no channel 9", "link 3 (0->7): bandwidth is nan"}) {
+  for (const char* part : {
+           "device 0 ('unit'): no FLOP/s for float32",
+           "device 1 ('unit'): bandwidth is -1",
+           "device 1 ('unit'): launch_overhead is nan",
+           "device 2 ('unit'): streams is 0",
+           "device 2 ('unit'): memory is -5",
+           "link 0 (0->0): joins a device to itself",
+           "link 1 (0->1): latency is -1",
+           "link 1 (0->1): bandwidth is 0",
+           "link 2 (0->1): link 1 joins the same pair",
+           "link 3 (0->7): there is no device 7",
+       }) {
     check_contains(fault, part);
   }
   check_contains(fault_of(ClusterParts{.name = "none"}), "no devices");
@@ -305,7 +310,37 @@ TEST_CASE("what cannot be reached, held or added up is refused") {
 
   ClusterParts lonely = parts_of(40);
   const std::string fault = fault_of(lonely);
-  check_contains(fault, "and 1540 more");  // of 40 x 39 pairs
+  check_contains(fault, "and 1545 more");  // of 40 x 39 pairs
+}
+
+TEST_CASE("ids out of range, NaN and small channels are faults") {
+  ClusterParts parts = parts_of(2);
+  parts.default_link = DefaultLink{-1, 0, DefaultLink::Channels::own, std::nan("")};
+  add(parts, 0, 1, 0, std::nan(""));
+  parts.links.back().channel = ChannelId{9};
+  parts.channels[0] = {"port", 0};
+  parts.sources = {{"", "x"}};
+  const std::string fault = fault_of(parts);
+  for (const char* part :
+       {"link 0 (0->1): there is no channel 9", "link 0 (0->1): bandwidth is nan",
+        "channel 0 ('port'): capacity is 0", "default link: latency is -1",
+        "default link: bandwidth is 0", "default link: capacity is nan", "source 0: name"}) {
+    check_contains(fault, part);
+  }
+  parts.name = std::string(100000, 'n');
+  CHECK(fault_of(parts).size() < 2000);
+}
+
+TEST_CASE("many different bandwidths on many devices are no burden") {
+  // A star: device 0 reaches every other over its own bandwidth.
+  ClusterParts parts = parts_of(1024);
+  for (int d = 1; d < 1024; ++d) {
+    add(parts, 0, d, 1, d);
+    add(parts, d, 0, 1, 2000 - d);
+  }
+  const Cluster cluster(parts);
+  CHECK(cluster.route(device(3), device(5)) == Route{2, 5, ChannelId{8}, 2});
+  CHECK(cluster.route(device(1020), device(1010)) == Route{2, 980, ChannelId{2039}, 2});
 }
 
 TEST_CASE("unlimited bandwidth costs nothing") {

@@ -131,7 +131,7 @@ TEST_CASE("a cluster file that is not understood is refused with its place") {
       {R"({"format": "doppler-graph"})", "/format: this is a 'doppler-graph' file"},
       {R"({"format": "doppler-cluster", "version": 2})", "/version: version 2 is not known"},
       {with(kDefault + R"(, "link": [])"), "/link: unknown field; did you mean links?"},
-      {with(kDefault + kDefault), "field \"default_link\" is given twice"},
+      {with(kDefault + kDefault), "field 'default_link' is given twice"},
       {with(""), "device 1 cannot be reached from device 0"},
       {with(kDefault, R"(, "flop": 1)"), "/devices/0/flop: unknown field; did you mean flops?"},
       {with(kDefault, R"(, "memory": -1)"), "/devices/0/memory: expected a number of at least 0"},
@@ -198,6 +198,21 @@ TEST_CASE("no truncation or changed byte of a cluster file does more than be ref
   }
 }
 
+TEST_CASE("a refusal stays short however long the text is that it refuses") {
+  const std::string text(100000, 'x');
+  for (const std::string& content :
+       {"\"" + text, "{\"format\": \"" + text + "\"}", with(kDefault + ", \"" + text + "\": 1"),
+        with(kDefault, ", \"memory\": \"" + text + "\""),
+        with(kDefault, ", \"kind\": \"" + text + "\""),
+        with(kDefault, ", \"peak_flops\": {\"" + text + "\": 1}"),
+        with(", \"topology\": {\"kind\": \"" + text + "\", \"latency\": 0, \"bandwidth\": 1}")}) {
+    const std::string message = refusal_of(content);
+    CHECK(message != "accepted");
+    CHECK(message.size() < 500);
+  }
+  check_contains(refusal_of(with(kDefault, R"(, "peak_bandwidth": 1e-320)")), "too small");
+}
+
 TEST_CASE("names that JSON cannot hold are refused by the writer") {
   ClusterParts parts = Cluster::uniform(1).parts();
   parts.name = "\xff";
@@ -232,7 +247,7 @@ TEST_CASE("a profile file that is not understood is refused with its place") {
   const std::pair<std::string, std::string> cases[] = {
       {head + R"("links": []})", "p.json: field \"compute\" is missing"},
       {head + R"("compute": {"a": {"x": -1}}})", "p.json: /compute/a/x: expected a number"},
-      {head + R"("compute": {"a": {"x": 1, "x": 2}}})", "field \"x\" is given twice"},
+      {head + R"("compute": {"a": {"x": 1, "x": 2}}})", "field 'x' is given twice"},
       {head + R"("compute": {}, "links": [{"from": 1, "to": 1, "latency": 0, "bandwidth": 1}]})",
        "/links/0: joins a device to itself"},
       {head + R"("compute": {}, "links": [{"from": 0, "to": 1, "latency": 0, "bandwidth": 1},
