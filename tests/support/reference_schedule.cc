@@ -97,7 +97,6 @@ double ReferenceSchedule::siblings(NodeId node, DeviceId device) const {
 
 std::vector<double> ReferenceSchedule::device_features(NodeId node, DeviceId device,
                                                        bool full) const {
-  const double scale = task_.time_scale();
   double here = 0;
   for (const auto& [other, run] : placed_) {
     if (run.device == device) here += compute(other, device);
@@ -112,11 +111,11 @@ std::vector<double> ReferenceSchedule::device_features(NodeId node, DeviceId dev
     starts.push_back(run.start);
     ends.push_back(run.end);
   }
-  std::vector<double> features{here / scale, sum / scale, 0, 0,
-                               earliest_start(node, device) / scale};
+  std::vector<double> features{here / scale_, sum / scale_, 0, 0,
+                               earliest_start(node, device) / scale_};
   if (!starts.empty()) {
-    features[2] = *std::min_element(starts.begin(), starts.end()) / scale;
-    features[3] = *std::max_element(ends.begin(), ends.end()) / scale;
+    features[2] = *std::min_element(starts.begin(), starts.end()) / scale_;
+    features[3] = *std::max_element(ends.begin(), ends.end()) / scale_;
   }
   if (!full) return features;
 
@@ -130,9 +129,9 @@ std::vector<double> ReferenceSchedule::device_features(NodeId node, DeviceId dev
     for (const Tensor& tensor : task_.graph.node(other).outputs) bytes += tensor.bytes;
   }
   const double own = total_compute(device);
-  features.push_back(incoming(node, device) / scale);
-  features.push_back(partners(node, device) / scale);
-  features.push_back(siblings(node, device) / scale);
+  features.push_back(incoming(node, device) / scale_);
+  features.push_back(partners(node, device) / scale_);
+  features.push_back(siblings(node, device) / scale_);
   features.push_back(own > 0 ? fastest / own : 1);
   features.push_back(1 - bytes / std::max(task_.cluster.device(device).memory, 1.0));
   return features;

@@ -12,7 +12,7 @@ namespace doppler::testing {
 class ReferenceSchedule {
  public:
   // Keeps a reference; the task must outlive it.
-  explicit ReferenceSchedule(const Task& task) : task_(task) {}
+  explicit ReferenceSchedule(const Task& task) : task_(task), scale_(task.time_scale()) {}
 
   struct Run {
     DeviceId device;
@@ -42,6 +42,7 @@ class ReferenceSchedule {
   [[nodiscard]] double total_compute(DeviceId device) const;
 
   const Task& task_;
+  double scale_;  // seconds
   std::map<NodeId, Run> placed_;
   std::map<DeviceId, std::vector<double>> slots_;
 };
