@@ -65,6 +65,10 @@ TEST_CASE("a joint space beyond 100,000 actions is refused with advice") {
   check_refused({diamond()}, {.mode = "joint", .max_nodes = 50'001}, "100002 actions");
   check_refused({diamond()}, {.mode = "oneshot", .max_nodes = 1 << 14, .max_devices = 1 << 14},
                 "use mode sequential or place");
+  check_refused(
+      {diamond()},
+      {.mode = "joint", .features = Features::full, .factored = true, .max_nodes = 1 << 23},
+      "numbers for the pairs of mode joint");
 }
 
 TEST_CASE("options of one mode are refused in others") {
