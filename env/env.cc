@@ -121,17 +121,17 @@ StepResult Env::step(std::span<const std::int64_t> action) {
   if (!is_legal(action)) return refuse(action);
   history_.insert(history_.end(), action.begin(), action.end());
   const std::size_t n_before = state_.schedule().n_placed();
-  const Decision decision = mode_->apply(state_, action);
+  const ActionEffect effect = mode_->apply(state_, action);
 
   StepResult result;
-  if (decision != Decision::selected) {
+  if (effect != ActionEffect::selected) {
     if (state_.schedule().n_placed() == n_before + 1) {
       observe_placed(state_.schedule().last_placed());
     } else {
       observe_all_placed();
     }
     const bool complete = state_.schedule().complete();
-    if (decision == Decision::replaced) {
+    if (effect == ActionEffect::replaced) {
       const double time = measure(state_.assignment);
       result.reward = last_time_ - time;
       last_time_ = time;

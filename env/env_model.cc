@@ -16,8 +16,8 @@
 namespace doppler {
 namespace {
 
-constexpr std::int64_t kMaxActions = 100'000;  // of one Discrete space
-constexpr std::size_t kMaxMask = std::size_t{1} << 27;
+constexpr std::int64_t kMaxActions = 100'000;               // of one Discrete space
+constexpr std::size_t kMaxElements = std::size_t{1} << 27;  // elements of an array
 constexpr double kMaxTime = 1e30;  // time scales; float32 holds it with room to spare
 
 // The smallest float32 that is not below x.
@@ -237,10 +237,19 @@ void EnvModel::make_spec() {
                        " actions, more than " + std::to_string(kMaxActions) +
                        "; use factored = true, or mode sequential or place");
   }
-  if (spec_.action.mask_size() > kMaxMask) {
+  if (spec_.action.mask_size() > kMaxElements) {
     throw InvalidError("mode " + options_.mode + " would have a mask of " +
                        std::to_string(spec_.action.mask_size()) + " elements, more than " +
-                       std::to_string(kMaxMask) + "; use mode sequential or place");
+                       std::to_string(kMaxElements) + "; use mode sequential or place");
+  }
+  if (full && options_.mode == "joint") {
+    const std::size_t n_pairs = max_nodes_ * max_devices_ * n_device_features();
+    if (n_pairs > kMaxElements) {
+      throw InvalidError("features full would have " + std::to_string(n_pairs) +
+                         " numbers for the pairs of mode joint, more than " +
+                         std::to_string(kMaxElements) +
+                         "; use features paper, or mode sequential or place");
+    }
   }
   spec_.max_steps = mode->n_steps(n);
 

@@ -150,7 +150,12 @@ void Env::restore(std::string_view bytes) {
       next.step(action);
     }
     next.n_illegal_ = n_illegal;
-    if (next.running_ && !running) {  // truncated
+    const bool truncated =
+        n_illegal >= static_cast<std::int64_t>(next.state_.placement().n_nodes());
+    if (n_illegal < 0 || (next.running_ && truncated == running)) {
+      throw InvalidError("the serialized state is damaged: its illegal actions end it elsewhere");
+    }
+    if (truncated && next.running_) {
       next.running_ = false;
       next.write_mask();
     }

@@ -40,7 +40,7 @@ class PlacementModel {
   [[nodiscard]] const Levels& levels() const { return levels_; }
   [[nodiscard]] double time_scale() const { return time_scale_; }  // seconds
   [[nodiscard]] std::size_t n_nodes() const { return task_.graph.n_nodes(); }
-  [[nodiscard]] std::size_t n_devices() const { return task_.cluster.n_devices(); }
+  [[nodiscard]] std::size_t n_devices() const { return n_devices_; }
 
   // Every node, the candidate of largest b-level first, ties to the smaller id. As b-levels never
   // grow along an edge, this order is both topological and sorted by b-level.
