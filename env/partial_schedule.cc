@@ -52,8 +52,8 @@ PlacementModel::PlacementModel(Task placed_task)
       feeds_.push_back(
           {graph.edge(edge).producer, graph.edge_tensor(edge), bytes, costs_.mean_transfer(bytes)});
     }
-    std::stable_sort(feeds_.begin() + feed_first_.back(), feeds_.end(),
-                     [](const Feed& a, const Feed& b) { return a.producer < b.producer; });
+    std::sort(feeds_.begin() + feed_first_.back(), feeds_.end(),
+              [](const Feed& a, const Feed& b) { return a.tensor < b.tensor; });
     feed_first_.push_back(static_cast<std::int32_t>(feeds_.size()));
     const auto readers = graph.successors(node);
     successors_.insert(successors_.end(), readers.begin(), readers.end());

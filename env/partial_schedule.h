@@ -49,7 +49,7 @@ class PlacementModel {
   // O((nodes + edges) + nodes log nodes).
   void b_level_order(std::span<const std::uint64_t> keys, std::vector<NodeId>& order) const;
 
-  // By ascending producer.
+  // By ascending tensor, and so by ascending producer.
   [[nodiscard]] std::span<const Feed> feeds(NodeId reader) const {
     return slice(feeds_, feed_first_, reader);
   }

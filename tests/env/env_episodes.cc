@@ -251,5 +251,29 @@ TEST_CASE("a task of one node, and one whose nodes cost nothing, have an episode
   CHECK(env.result().ratio_to_critical_path == 1);
 }
 
+TEST_CASE("an engine that fails loses the episode, and a reset begins another") {
+  const auto model =
+      std::make_shared<EnvModel>(std::vector<Task>{diamond()}, EnvOptions{.mode = "place"});
+  Env env(model);
+  env.reset();
+  rewards(env, {0, 1, 0});
+  // The first run of the engine finds a cluster of one device, where device 1 does not exist.
+  auto& placement = const_cast<EnvTask&>(model->tasks()[0]).placement;
+  const auto before = placement;
+  Task smaller = diamond();
+  smaller.cluster = Cluster::uniform(1);
+  placement = std::make_shared<const PlacementModel>(smaller);
+  CHECK_THROWS_AS(env.step(0), InvalidError);
+  placement = before;
+  CHECK(!env.running());
+  CHECK(env.ended());
+  CHECK(mask(env) == Bits{0, 0});
+  CHECK_THROWS_AS(env.result(), EpisodeError);
+  CHECK_THROWS_AS(env.step(0), EpisodeError);
+  env.reset();
+  rewards(env, {0, 0, 0, 0});
+  CHECK(env.result().makespan == 10);
+}
+
 }  // namespace
 }  // namespace doppler
