@@ -77,8 +77,11 @@ struct AgentEntry : Description {
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
 };
 
-// Every agent of this build.
+// Every agent of this build, and those that were registered since.
 const Registry<AgentEntry>& agents();
+// Adds an agent of the application, found by name like any other. Not thread safe: nobody else may
+// use agents() meanwhile. Throws UsageError for a name that is taken.
+void register_agent(AgentEntry entry);
 // From a spelling with parameters, "annealing(moves=all)"; throws UsageError.
 std::unique_ptr<Agent> make_agent(std::string_view spelling);
 

@@ -1,11 +1,15 @@
 // Every agent of this build, by name.
+#include <utility>
+
 #include "agents/agent.h"
 #include "agents/heuristics/heuristics.h"
 
 namespace doppler {
 
-const Registry<AgentEntry>& agents() {
-  static const Registry<AgentEntry> registry = [] {
+namespace {
+
+Registry<AgentEntry>& all_agents() {
+  static Registry<AgentEntry> registry = [] {
     Registry<AgentEntry> built_in("agent");
     built_in.add(random_entry());
     built_in.add(round_robin_entry());
@@ -18,6 +22,12 @@ const Registry<AgentEntry>& agents() {
   }();
   return registry;
 }
+
+}  // namespace
+
+const Registry<AgentEntry>& agents() { return all_agents(); }
+
+void register_agent(AgentEntry entry) { all_agents().add(std::move(entry)); }
 
 std::unique_ptr<Agent> make_agent(std::string_view spelling) {
   const NamedCall call = NamedCall::parse(spelling);

@@ -54,7 +54,10 @@ PYBIND11_MODULE(_core, module) {
   python::bind_clusters(module);
   python::bind_executor(module);
   python::bind_env(module);
+  python::bind_environments(module);
+  python::bind_vector_environments(module);
   python::bind_datasets(module);
   python::bind_agents(module);
+  python::bind_python_agents(module);
   python::bind_command(module);
 }

@@ -10,8 +10,11 @@ void bind_graphs(pybind11::module_& module);
 void bind_clusters(pybind11::module_& module);
 void bind_executor(pybind11::module_& module);
 void bind_env(pybind11::module_& module);
+void bind_environments(pybind11::module_& module);
+void bind_vector_environments(pybind11::module_& module);
 void bind_datasets(pybind11::module_& module);
 void bind_agents(pybind11::module_& module);
+void bind_python_agents(pybind11::module_& module);
 void bind_command(pybind11::module_& module);
 
 }  // namespace doppler::python

@@ -8,6 +8,7 @@
 Values are immutable, compare by content, and can be pickled. Times are seconds, sizes bytes.
 """
 
+from ._agents import Agent, Run, SupportsAct, register_agent, register_entry_points, run
 from ._core import (
     AgentDescription,
     AssignResult,
@@ -41,11 +42,26 @@ from ._core import (
     workload,
     workloads,
 )
-from ._errors import DopplerError, InvalidError, ParseError, RunError, UsageError
+from ._errors import (
+    DopplerError,
+    EpisodeError,
+    IllegalActionError,
+    InvalidError,
+    ParseError,
+    RunError,
+    UsageError,
+)
+from ._registration import environment_id, register_environments
+from .conformance import check_env, sample_mask
+from .environment import AssignEnv
+from .vector import AssignVectorEnv
 
 __all__ = [
+    "Agent",
     "AgentDescription",
+    "AssignEnv",
     "AssignResult",
+    "AssignVectorEnv",
     "BuiltinAgent",
     "Cluster",
     "ClusterDescription",
@@ -54,16 +70,20 @@ __all__ = [
     "Description",
     "Device",
     "DopplerError",
+    "EpisodeError",
     "Execution",
     "Graph",
+    "IllegalActionError",
     "InvalidError",
     "Levels",
     "OutOfMemory",
     "Parameter",
     "ParseError",
     "Route",
+    "Run",
     "RunError",
     "Simulator",
+    "SupportsAct",
     "Task",
     "TaskDescription",
     "UsageError",
@@ -71,13 +91,21 @@ __all__ = [
     "__version__",
     "agent",
     "agents",
+    "check_env",
     "clusters",
     "critical_path",
+    "environment_id",
     "levels",
     "lower_bound",
+    "register_agent",
+    "run",
+    "sample_mask",
     "simulate",
     "task",
     "tasks",
     "workload",
     "workloads",
 ]
+
+register_environments()
+register_entry_points()

@@ -9,6 +9,14 @@ class UsageError(DopplerError, ValueError):
     """An argument, option or name that is not accepted."""
 
 
+class EpisodeError(UsageError):
+    """``step()`` before ``reset()``, or after the end of the episode."""
+
+
+class IllegalActionError(UsageError):
+    """An action that is not legal now (``on_illegal="raise"``); names those that are."""
+
+
 class InvalidError(DopplerError, ValueError):
     """A value (graph, cluster, assignment, task) that breaks its own rules; lists every fault."""
 
