@@ -7,6 +7,25 @@
 
 namespace doppler {
 
+void AssignOptions::check() const {
+  if (max_evaluations < 1) {
+    throw UsageError("max_evaluations is " + std::to_string(max_evaluations) +
+                     "; give 1 or more, for the assignment that is returned is always measured");
+  }
+  if (!(max_seconds >= 0)) {
+    throw UsageError("max_seconds is " + std::to_string(max_seconds) + "; give 0 or more seconds");
+  }
+}
+
+void Decision::check(const Task& task) const {
+  try {
+    assignment.check(task.graph, task.cluster);
+  } catch (const InvalidError& error) {
+    throw RunError("the agent returned an assignment that does not fit task '" + task.name +
+                   "': " + error.what());
+  }
+}
+
 void Agent::begin(std::shared_ptr<const PlacementModel> /*model*/, std::uint64_t /*seed*/) {}
 
 NodeId Agent::select(const PartialSchedule& /*schedule*/) {
@@ -28,24 +47,12 @@ Decision Agent::decide(std::shared_ptr<const PlacementModel> model, const Assign
 }
 
 AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options) {
-  if (options.max_evaluations < 1) {
-    throw UsageError("max_evaluations is " + std::to_string(options.max_evaluations) +
-                     "; give 1 or more, for the assignment that is returned is always measured");
-  }
-  if (!(options.max_seconds >= 0)) {
-    throw UsageError("max_seconds is " + std::to_string(options.max_seconds) +
-                     "; give 0 or more seconds");
-  }
+  options.check();
   const auto begin = std::chrono::steady_clock::now();
   Decision decision = agent.decide(std::make_shared<const PlacementModel>(task), options);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
 
-  try {
-    decision.assignment.check(task.graph, task.cluster);
-  } catch (const InvalidError& error) {
-    throw RunError("the agent returned an assignment that does not fit task '" + task.name +
-                   "': " + error.what());
-  }
+  decision.check(task);
   AssignResult result{.assignment = std::move(decision.assignment),
                       .evaluations = decision.evaluations,
                       .seconds = spent.count()};

@@ -21,6 +21,8 @@ struct AssignOptions {
   std::uint64_t seed = 0;
   std::int64_t max_evaluations = 1;  // runs of an engine
   double max_seconds = std::numeric_limits<double>::infinity();
+
+  void check() const;  // throws UsageError for options that leave no evaluation
 };
 
 // What an agent found.
@@ -38,6 +40,8 @@ struct Decision {
   // Seconds, if the agent ran the engine on this very assignment.
   std::optional<double> makespan = std::nullopt;
   std::int64_t evaluations = 0;  // runs of the engine that the agent used
+
+  void check(const Task& task) const;  // throws RunError for an assignment that does not fit
 };
 
 // One agent serves one thread. Implement begin(), select() and place(), or decide().

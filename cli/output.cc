@@ -15,6 +15,7 @@ namespace doppler::cli {
 namespace {
 
 constexpr std::size_t kLongestMessage = 1800;
+constexpr char kDigits[] = "0123456789abcdef";
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
@@ -63,7 +64,6 @@ void deliver(const std::string& path, std::string_view content) {
 }
 
 std::string readable_message(std::string_view message) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (char c : message) {
     const auto byte = static_cast<unsigned char>(c);

@@ -1,5 +1,6 @@
 #include "cli/problem.h"
 
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -151,7 +152,8 @@ Task make_problem_of_graph(const std::string& path, const std::string& cluster,
   Task task;
   task.cluster = parse_option("--cluster", [&] { return make_cluster(cluster); });
   task.graph = load_graph(path);
-  task.name = path + "@" + cluster;
+  const std::string file = std::filesystem::path(path).filename().string();
+  task.name = (path == "-" ? "standard-input" : file) + "@" + cluster;
   task.cost_model = CostModel::of(task.graph);
   task.options.enforce_memory = task.cluster.parts().enforce_memory && !has_raw_costs(task);
   apply(settings, task);

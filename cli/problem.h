@@ -36,7 +36,8 @@ struct ProblemOptions {
 void add_problem_options(Command& command, ProblemOptions& options);
 void add_setting_options(Command& command, SettingOptions& options);
 
-// The problem, checked. A graph on a cluster is named "FILE@CLUSTER", takes raw costs if it has
+// The problem, checked. A graph on a cluster is named "FILE@CLUSTER" (without the
+// folder), takes raw costs if it has
 // them (then memory is not enforced), and otherwise what the cluster says. Throws UsageError,
 // InvalidError, ParseError or RunError.
 Task make_problem(const ProblemOptions& options);

@@ -6,11 +6,12 @@
 namespace doppler::cli {
 namespace {
 
+constexpr double kTiny = 1e-300;
+constexpr int kMostTerms = 10000;
+
 // The continued fraction of the incomplete beta function, by the method of Lentz; Abramowitz and
 // Stegun, Handbook of Mathematical Functions, 26.5.8.
 double beta_fraction(double a, double b, double x) {
-  constexpr double kTiny = 1e-300;
-  constexpr int kMostTerms = 10000;
   const auto away_from_zero = [](double y) { return std::abs(y) < kTiny ? kTiny : y; };
   double c = 1;
   double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));

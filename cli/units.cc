@@ -7,6 +7,8 @@
 namespace doppler::cli {
 namespace {
 
+constexpr std::array kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
+
 std::string formatted(const char* format, double value) {
   std::array<char, 400> buffer{};
   std::snprintf(buffer.data(), buffer.size(), format, value);
@@ -14,7 +16,6 @@ std::string formatted(const char* format, double value) {
 }
 
 std::string with_prefix(double value, const std::string& unit) {
-  constexpr std::array kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
   std::size_t k = 0;
   while (value >= 1000 && k + 1 < kPrefixes.size()) {
     value /= 1000;

@@ -30,7 +30,7 @@ struct EpisodeState {
 };
 
 // What an action did.
-enum class Decision : std::uint8_t {
+enum class ActionEffect : std::uint8_t {
   selected,  // a node was selected
   placed,    // state.schedule has one more node, or several
   replaced   // `refine`: state.assignment has changed; it is measured now
@@ -50,7 +50,7 @@ class ActionMode {
   [[nodiscard]] virtual bool is_legal(const EpisodeState& state,
                                       std::span<const std::int64_t> action) const = 0;
   // Requires a legal action.
-  virtual Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const = 0;
+  virtual ActionEffect apply(EpisodeState& state, std::span<const std::int64_t> action) const = 0;
   // Writes the whole mask, [action_spec().mask_size()], 1: legal.
   virtual void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const = 0;
   // The message's part that says what would be legal.

@@ -19,7 +19,9 @@ using Action = std::vector<std::int64_t>;
 class Check {
  public:
   Check(std::shared_ptr<const EnvModel> model, const CheckEnvOptions& options)
-      : model_(std::move(model)), options_(options) {}
+      : model_(std::move(model)),
+        options_(options),
+        is_simulated_(NamedCall::parse(model_->options().engine).name == "simulator") {}
 
   void run() {
     for (episode_ = 0; episode_ < options_.n_episodes; ++episode_) play();
@@ -134,6 +136,18 @@ class Check {
     }
   }
 
+  // Real engines measure another time in each run; then only what is observed must be the same.
+  void check_twin(const Env& env, const Env& twin, bool same_reward) const {
+    const char* const fault = "a copy, restored or run from the same seed, continues differently";
+    if (is_simulated_) {
+      require(same_reward && env == twin, fault);
+      return;
+    }
+    for (std::size_t i = 0; i < env.spec().observations.size(); ++i) {
+      require(std::ranges::equal(env.observation(i), twin.observation(i)), fault);
+    }
+  }
+
   void play() {
     step_ = 0;
     const std::uint64_t seed = below(1'000'000);
@@ -141,7 +155,7 @@ class Check {
     env.reset({.seed = seed});
     Env twin(model_);
     twin.reset({.seed = seed});
-    require(env == twin, "two resets with one seed differ");
+    check_twin(env, twin, true);
     const double first_time = env.options().mode == "refine" ? env.episode_start_time() : 0;
     double sum = 0;
     while (env.running()) {
@@ -157,8 +171,7 @@ class Check {
       }
       const StepResult result = env.step(action);
       const StepResult same = twin.step(action);
-      require(result.reward == same.reward && env == twin,
-              "a copy, restored or run from the same seed, continues differently");
+      check_twin(env, twin, result.reward == same.reward);
       require(std::isfinite(result.reward), "the reward is not finite");
       sum += result.reward;
       ++step_;
@@ -178,7 +191,7 @@ class Check {
             "rewards sum to " + std::to_string(sum) + ", the makespan says " +
                 std::to_string(expected));
     require(env.episode_return() == sum, "the return is not the sum of the rewards");
-    if (env.options().engine == "simulator") {
+    if (is_simulated_) {
       Simulator simulator = env.task().simulator();
       const double direct = simulator.makespan(result.assignment.devices, result.engine_seed);
       require(direct == result.makespan, "the makespan is not that of a direct simulation");
@@ -195,6 +208,7 @@ class Check {
 
   std::shared_ptr<const EnvModel> model_;
   CheckEnvOptions options_;
+  bool is_simulated_;
   std::uint64_t n_draws_ = 0;
   int episode_ = 0;
   std::int64_t step_ = 0;

@@ -29,7 +29,11 @@ Env::Env(std::shared_ptr<const EnvModel> model)
   for (std::size_t i = kStatic; i < arrays.size(); ++i) {
     arrays_.dynamic.emplace_back(arrays[i].n_bytes());
   }
+  std::ranges::fill(array<std::int32_t>(kPlacement), -1);
+  array<std::int32_t>(kNode)[0] = -1;
+  array<std::int8_t>(kPhase)[0] = 1;
   device_bytes_.resize(model_->max_devices());
+  neighbours_.resize(model_->max_devices());
   for (auto* scratch : {&starts_, &incoming_, &partners_, &siblings_}) {
     scratch->resize(model_->max_devices());
   }
@@ -117,18 +121,17 @@ StepResult Env::step(std::span<const std::int64_t> action) {
   if (!is_legal(action)) return refuse(action);
   history_.insert(history_.end(), action.begin(), action.end());
   const std::size_t n_before = state_.schedule().n_placed();
-  const NodeId node = state_.node;
-  const Decision decision = mode_->apply(state_, action);
+  const ActionEffect effect = mode_->apply(state_, action);
 
   StepResult result;
-  if (decision != Decision::selected) {
-    if (state_.schedule().n_placed() == n_before + 1 && node.value >= 0) {
-      observe_placed(node);
+  if (effect != ActionEffect::selected) {
+    if (state_.schedule().n_placed() == n_before + 1) {
+      observe_placed(state_.schedule().last_placed());
     } else {
       observe_all_placed();
     }
     const bool complete = state_.schedule().complete();
-    if (decision == Decision::replaced) {
+    if (effect == ActionEffect::replaced) {
       const double time = measure(state_.assignment);
       result.reward = last_time_ - time;
       last_time_ = time;
@@ -177,7 +180,14 @@ StepResult Env::refuse(std::span<const std::int64_t> action) {
 double Env::measure(const Assignment& assignment) {
   // While a serialized episode is replayed, what was measured is known.
   if (n_measured_ == measured_.size()) {
-    measured_.push_back(model_->measure(state_.task, assignment, engine_seed_));
+    try {
+      const bool is_last = state_.schedule().complete();
+      measured_.push_back(model_->measure(state_.task, assignment, engine_seed_, is_last));
+    } catch (...) {
+      running_ = false;
+      write_mask();
+      throw;
+    }
   }
   const double makespan = measured_[n_measured_++].makespan;
   return std::isinf(makespan) ? model_->options().memory_penalty
@@ -212,11 +222,7 @@ void Env::observe_placed(NodeId node) {
   for (NodeId successor : state_.placement().successors(node)) {
     candidates[successor.index()] = state_.schedule().is_candidate(successor) ? 1 : 0;
   }
-  const Graph& graph = state_.placement().task().graph;
-  for (std::size_t i = 0; i < graph.n_outputs(node); ++i) {
-    device_bytes_[device.index()] +=
-        graph.tensor_bytes(TensorId(graph.first_tensor(node).value + std::int64_t(i)));
-  }
+  device_bytes_[device.index()] += model_->tasks()[state_.task].output_bytes[node.index()];
 }
 
 void Env::observe_all_placed() {
@@ -259,23 +265,29 @@ void Env::write_device_features(NodeId node, std::span<float> features) {
   std::fill(features.begin(), features.end(), 0.0F);
   const std::span<double> starts(starts_.data(), n_devices);
   schedule.earliest_starts(node, starts);
-  for (std::size_t d = 0; d < n_devices; ++d) {
-    float* const row = features.data() + d * width;
-    row[0] = static_cast<float>(schedule.device_compute(DeviceId(std::int64_t(d))) * scale);
-    row[4] = static_cast<float>(starts[d] * scale);
-  }
+  // Of the node's predecessors on each device.
+  Neighbours* const neighbours = neighbours_.data();
+  std::fill_n(neighbours, n_devices, Neighbours{});
   NodeId previous{-1};
   for (const PlacementModel::Feed& feed : placement.feeds(node)) {
     const NodeId producer = feed.producer;
     if (producer == previous) continue;
     previous = producer;
     const DeviceId device = schedule.device(producer);
-    float* const row = features.data() + device.index() * width;
-    const auto start = static_cast<float>(schedule.start(producer) * scale);
-    const auto end = static_cast<float>(schedule.end(producer) * scale);
-    row[2] = row[1] == 0 && row[3] == 0 ? start : std::min(row[2], start);
-    row[1] += static_cast<float>(placement.costs().compute(producer, device) * scale);
-    row[3] = std::max(row[3], end);
+    Neighbours& there = neighbours[device.index()];
+    there.compute += placement.costs().compute(producer, device);
+    there.earliest_start = std::min(there.earliest_start, schedule.start(producer));
+    there.latest_end = std::max(there.latest_end, schedule.end(producer));
+  }
+  for (std::size_t d = 0; d < n_devices; ++d) {
+    float* const row = features.data() + d * width;
+    row[0] = static_cast<float>(schedule.device_compute(DeviceId(std::int64_t(d))) * scale);
+    if (!std::isinf(neighbours[d].earliest_start)) {
+      row[1] = static_cast<float>(neighbours[d].compute * scale);
+      row[2] = static_cast<float>(neighbours[d].earliest_start * scale);
+      row[3] = static_cast<float>(neighbours[d].latest_end * scale);
+    }
+    row[4] = static_cast<float>(starts[d] * scale);
   }
   if (width > 5) write_full_features(node, features);
 }
@@ -288,17 +300,7 @@ void Env::write_full_features(NodeId node, std::span<float> features) {
   const double scale = 1 / placement.time_scale();
   schedule.incoming_transfers(node, std::span(incoming_).first(n_devices));
   schedule.partner_transfers(node, std::span(partners_).first(n_devices));
-  std::fill(siblings_.begin(), siblings_.end(), 0.0);
-  NodeId previous{-1};
-  for (const PlacementModel::Feed& feed : placement.feeds(node)) {
-    if (feed.producer == previous) continue;
-    previous = feed.producer;
-    for (NodeId sibling : placement.successors(feed.producer)) {
-      if (sibling == node || !schedule.placed(sibling)) continue;
-      const DeviceId device = schedule.device(sibling);
-      siblings_[device.index()] += placement.costs().compute(sibling, device);
-    }
-  }
+  schedule.sibling_computes(node, std::span(siblings_).first(n_devices));
   for (std::size_t d = 0; d < n_devices; ++d) {
     float* const row = features.data() + d * width;
     const double memory = placement.task().cluster.device(DeviceId(std::int64_t(d))).memory;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -73,7 +74,8 @@ class Env {
 
   // One action; a single number where the space is Discrete. Throws IllegalActionError (if so
   // asked), EpisodeError, UsageError for the wrong count of numbers; the state is unchanged then.
-  // No allocation, except in the last step of an episode.
+  // If the engine itself fails (RunError), the episode is lost: reset(). No allocation, except in
+  // the last step of an episode.
   StepResult step(std::span<const std::int64_t> action);
   StepResult step(std::int64_t action) { return step(std::span(&action, 1)); }
 
@@ -93,6 +95,8 @@ class Env {
   }
 
   [[nodiscard]] bool running() const { return running_; }
+  // There was an episode, and it is over: terminated, truncated, or lost.
+  [[nodiscard]] bool ended() const { return !running_ && n_draws_ > 0; }
   [[nodiscard]] std::size_t task_index() const { return state_.task; }
   [[nodiscard]] const Task& task() const { return state_.placement().task(); }
   [[nodiscard]] const PartialSchedule& schedule() const { return state_.schedule(); }
@@ -124,6 +128,13 @@ class Env {
   struct Arrays {
     std::vector<std::vector<std::byte>> dynamic;
     friend bool operator==(const Arrays&, const Arrays&) = default;
+  };
+
+  // The predecessors of one node on one device: seconds.
+  struct Neighbours {
+    double compute = 0;
+    double earliest_start = std::numeric_limits<double>::infinity();  // none is there
+    double latest_end = 0;
   };
 
   void begin_episode(std::size_t task);
@@ -168,6 +179,7 @@ class Env {
   std::vector<double> incoming_;
   std::vector<double> partners_;
   std::vector<double> siblings_;
+  std::vector<Neighbours> neighbours_;
 };
 
 }  // namespace doppler

@@ -16,8 +16,8 @@
 namespace doppler {
 namespace {
 
-constexpr std::int64_t kMaxActions = 100'000;  // of one Discrete space
-constexpr std::size_t kMaxMask = std::size_t{1} << 27;
+constexpr std::int64_t kMaxActions = 100'000;               // of one Discrete space
+constexpr std::size_t kMaxElements = std::size_t{1} << 27;  // elements of an array
 constexpr double kMaxTime = 1e30;  // time scales; float32 holds it with room to spare
 
 // The smallest float32 that is not below x.
@@ -105,6 +105,9 @@ EnvModel::EnvModel(std::vector<Task> tasks, EnvOptions options)
   if (!(options_.memory_penalty > 0 && options_.memory_penalty < kMaxTime)) {
     throw InvalidError("memory_penalty is " + std::to_string(options_.memory_penalty) +
                        " time scales; it must be positive and below 1e30");
+  }
+  if (!options_.initial.empty() && options_.mode != "refine") {
+    throw InvalidError("an initial assignment is for mode refine, not for " + options_.mode);
   }
   if (options_.factored && options_.mode != "joint") {
     throw InvalidError("factored actions are for mode joint, not for " + options_.mode);
@@ -212,6 +215,11 @@ void EnvModel::make_spec() {
       least_memory = std::min(least_memory, 1 - bytes / std::max(memory, 1.0));
     }
   }
+  if (options_.features == Features::full && !(least_memory > -kMaxTime)) {
+    throw InvalidError(
+        "the tensors of a task have more than 1e30 times the bytes of a device, too many for "
+        "observations; use features paper, or a cluster of more memory");
+  }
   // Sums in another order may differ in the last digits.
   const double high = float_above(bound * (1 + 1e-9));
   const double low = options_.features == Features::full ? -float_above(-least_memory) : 0;
@@ -229,10 +237,19 @@ void EnvModel::make_spec() {
                        " actions, more than " + std::to_string(kMaxActions) +
                        "; use factored = true, or mode sequential or place");
   }
-  if (spec_.action.mask_size() > kMaxMask) {
+  if (spec_.action.mask_size() > kMaxElements) {
     throw InvalidError("mode " + options_.mode + " would have a mask of " +
                        std::to_string(spec_.action.mask_size()) + " elements, more than " +
-                       std::to_string(kMaxMask) + "; use mode sequential or place");
+                       std::to_string(kMaxElements) + "; use mode sequential or place");
+  }
+  if (full && options_.mode == "joint") {
+    const std::size_t n_pairs = max_nodes_ * max_devices_ * n_device_features();
+    if (n_pairs > kMaxElements) {
+      throw InvalidError("features full would have " + std::to_string(n_pairs) +
+                         " numbers for the pairs of mode joint, more than " +
+                         std::to_string(kMaxElements) +
+                         "; use features paper, or mode sequential or place");
+    }
   }
   spec_.max_steps = mode->n_steps(n);
 
@@ -341,11 +358,12 @@ void EnvModel::make_static_arrays(EnvTask& task) const {
     for (std::size_t i = 0; i < 5; ++i) row[i] = static_cast<float>(times[i] * scale);
     const auto kind = std::lower_bound(kinds_.begin(), kinds_.end(), graph.kind(node));
     task.node_kind.push_back(static_cast<std::int32_t>(kind - kinds_.begin()));
+    double bytes = 0;
+    for (std::size_t i = 0; i < graph.n_outputs(node); ++i) {
+      bytes += graph.tensor_bytes(TensorId(graph.first_tensor(node).value + std::int64_t(i)));
+    }
+    task.output_bytes.push_back(bytes);
     if (full) {
-      double bytes = 0;
-      for (std::size_t i = 0; i < graph.n_outputs(node); ++i) {
-        bytes += graph.tensor_bytes(TensorId(graph.first_tensor(node).value + std::int64_t(i)));
-      }
       row[5] = static_cast<float>(task.node_kind.back());
       row[6] = all_bytes > 0 ? static_cast<float>(bytes / all_bytes) : 0.0F;
     }
@@ -376,8 +394,8 @@ void EnvModel::make_static_arrays(EnvTask& task) const {
   for (double seconds : total) task.device_speed.push_back(seconds > 0 ? least / seconds : 1);
 }
 
-Measurement EnvModel::measure(std::size_t task, const Assignment& assignment,
-                              std::uint64_t seed) const {
+Measurement EnvModel::measure(std::size_t task, const Assignment& assignment, std::uint64_t seed,
+                              bool explain) const {
   const Task& placed = tasks_[task].placement->task();
   const auto memory_failure = [](const OutOfMemory& memory) {
     std::ostringstream text;
@@ -391,7 +409,7 @@ Measurement EnvModel::measure(std::size_t task, const Assignment& assignment,
     std::unique_ptr<Simulator> simulator = engines_->borrow(idle);
     if (!simulator) simulator = std::make_unique<Simulator>(placed.simulator());
     result.makespan = simulator->makespan(assignment.devices, seed);
-    if (std::isinf(result.makespan)) {
+    if (explain && std::isinf(result.makespan)) {
       const Execution execution = simulator->run(assignment, seed);
       if (execution.out_of_memory) result.failure = memory_failure(*execution.out_of_memory);
     }
@@ -406,7 +424,9 @@ Measurement EnvModel::measure(std::size_t task, const Assignment& assignment,
   const Execution execution =
       engine->run(placed.graph, placed.cluster, placed.cost_model, assignment, run_options);
   result.makespan = execution.makespan;
-  if (execution.out_of_memory) result.failure = memory_failure(*execution.out_of_memory);
+  if (explain && execution.out_of_memory) {
+    result.failure = memory_failure(*execution.out_of_memory);
+  }
   engines_->give_back(engines_->engines, std::move(engine));
   return result;
 }

@@ -30,6 +30,7 @@ struct EnvTask {
   std::vector<std::vector<std::byte>> static_arrays;
   std::vector<double> device_speed;     // [n_devices] least total compute over devices / its own
   std::vector<std::int32_t> node_kind;  // [n_nodes] index in the environment's list of kinds
+  std::vector<double> output_bytes;     // [n_nodes] of all its tensors
 };
 
 // The makespan of an assignment by the environment's engine.
@@ -57,8 +58,10 @@ class EnvModel {
   [[nodiscard]] std::size_t max_devices() const { return max_devices_; }
   [[nodiscard]] std::size_t n_device_features() const;
 
-  // One evaluation on the engine, with the given luck; engines are lent to threads. O(run).
-  Measurement measure(std::size_t task, const Assignment& assignment, std::uint64_t seed) const;
+  // One evaluation on the engine, with the given luck; engines are lent to threads. O(run). Without
+  // `explain` the failure is left empty, and the simulator allocates nothing after the first call.
+  Measurement measure(std::size_t task, const Assignment& assignment, std::uint64_t seed,
+                      bool explain = true) const;
   // Of the tasks and options: what a serialized state is tied to.
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
 

@@ -135,8 +135,9 @@ void Env::restore(std::string_view bytes) {
     const auto makespan = reader.take<double>();
     next.measured_.push_back({makespan, reader.take_text()});
   }
+  reader.take<std::uint64_t>();  // the checksum
   const std::size_t width = model_->spec().action.sizes.size();
-  if (task >= model_->tasks().size() || history.size() % width != 0) {
+  if (!reader.empty() || task >= model_->tasks().size() || history.size() % width != 0) {
     throw InvalidError("the serialized state is damaged: its numbers do not fit together");
   }
   if (next.n_draws_ > 0) {
@@ -149,7 +150,12 @@ void Env::restore(std::string_view bytes) {
       next.step(action);
     }
     next.n_illegal_ = n_illegal;
-    if (next.running_ && !running) {  // truncated
+    const bool truncated =
+        n_illegal >= static_cast<std::int64_t>(next.state_.placement().n_nodes());
+    if (n_illegal < 0 || (next.running_ && truncated == running)) {
+      throw InvalidError("the serialized state is damaged: its illegal actions end it elsewhere");
+    }
+    if (truncated && next.running_) {
       next.running_ = false;
       next.write_mask();
     }

@@ -52,6 +52,8 @@ PlacementModel::PlacementModel(Task placed_task)
       feeds_.push_back(
           {graph.edge(edge).producer, graph.edge_tensor(edge), bytes, costs_.mean_transfer(bytes)});
     }
+    std::sort(feeds_.begin() + feed_first_.back(), feeds_.end(),
+              [](const Feed& a, const Feed& b) { return a.tensor < b.tensor; });
     feed_first_.push_back(static_cast<std::int32_t>(feeds_.size()));
     const auto readers = graph.successors(node);
     successors_.insert(successors_.end(), readers.begin(), readers.end());
@@ -104,7 +106,8 @@ PartialSchedule::PartialSchedule(std::shared_ptr<const PlacementModel> model)
       candidate_place_(model_->n_nodes()),
       device_free_(model_->n_devices()),
       device_compute_(model_->n_devices()),
-      marks_(model_->task().graph.n_tensors(), 0) {
+      marks_(model_->task().graph.n_tensors(), 0),
+      node_marks_(model_->n_nodes(), 0) {
   candidates_.reserve(model_->n_nodes());
   slot_first_.reserve(model_->n_devices() + 1);
   slot_first_.push_back(0);
@@ -126,6 +129,7 @@ void PartialSchedule::reset() {
   std::fill(device_compute_.begin(), device_compute_.end(), 0.0);
   makespan_ = 0;
   n_placed_ = 0;
+  last_placed_ = NodeId{-1};
   candidates_.clear();
   for (std::size_t i = 0; i < missing_.size(); ++i) {
     const NodeId node{std::int64_t(i)};
@@ -182,6 +186,7 @@ void PartialSchedule::place(NodeId node, DeviceId device) {
   device_compute_[d] += seconds;
   makespan_ = std::max(makespan_, end);
   ++n_placed_;
+  last_placed_ = node;
 
   const auto slots = slot_free_.begin() + slot_first_[d];
   const auto slots_end = slot_free_.begin() + slot_first_[d + 1];
@@ -255,6 +260,24 @@ void PartialSchedule::partner_transfers(NodeId node, std::span<double> out) cons
     const DeviceId at = device_[feed.producer.index()];
     if (at.value >= 0) out[at.index()] += feed.mean_transfer;
   });
+}
+
+void PartialSchedule::sibling_computes(NodeId node, std::span<double> out) const {
+  std::fill(out.begin(), out.end(), 0.0);
+  ++walk_;
+  node_marks_[node.index()] = walk_;
+  NodeId previous{-1};
+  for (const PlacementModel::Feed& feed : model_->feeds(node)) {
+    if (feed.producer == previous) continue;
+    previous = feed.producer;
+    for (NodeId sibling : model_->successors(feed.producer)) {
+      std::uint64_t& mark = node_marks_[sibling.index()];
+      if (mark == walk_) continue;
+      mark = walk_;
+      const DeviceId at = device_[sibling.index()];
+      if (at.value >= 0) out[at.index()] += model_->costs().compute(sibling, at);
+    }
+  }
 }
 
 Assignment PartialSchedule::assignment() const {

@@ -40,7 +40,7 @@ class PlacementModel {
   [[nodiscard]] const Levels& levels() const { return levels_; }
   [[nodiscard]] double time_scale() const { return time_scale_; }  // seconds
   [[nodiscard]] std::size_t n_nodes() const { return task_.graph.n_nodes(); }
-  [[nodiscard]] std::size_t n_devices() const { return task_.cluster.n_devices(); }
+  [[nodiscard]] std::size_t n_devices() const { return n_devices_; }
 
   // Every node, the candidate of largest b-level first, ties to the smaller id. As b-levels never
   // grow along an edge, this order is both topological and sorted by b-level.
@@ -49,6 +49,7 @@ class PlacementModel {
   // O((nodes + edges) + nodes log nodes).
   void b_level_order(std::span<const std::uint64_t> keys, std::vector<NodeId>& order) const;
 
+  // By ascending tensor, and so by ascending producer.
   [[nodiscard]] std::span<const Feed> feeds(NodeId reader) const {
     return slice(feeds_, feed_first_, reader);
   }
@@ -108,6 +109,7 @@ class PartialSchedule {
   [[nodiscard]] const PlacementModel& model() const { return *model_; }
   [[nodiscard]] std::size_t n_placed() const { return n_placed_; }
   [[nodiscard]] bool complete() const { return n_placed_ == device_.size(); }
+  [[nodiscard]] NodeId last_placed() const { return last_placed_; }  // -1: none
   [[nodiscard]] bool placed(NodeId node) const { return device_[node.index()].value >= 0; }
   // Unplaced nodes whose predecessors are placed, in no particular order.
   [[nodiscard]] std::span<const NodeId> candidates() const { return candidates_; }
@@ -145,6 +147,9 @@ class PartialSchedule {
   // consumers of `node`, each tensor once. O(sum of the in-degrees of the consumers).
   [[nodiscard]] double partner_transfer(NodeId node, DeviceId device) const;
   void partner_transfers(NodeId node, std::span<double> out) const;
+  // Sum of the computes of placed nodes on `device` that share a producer with `node`, each once.
+  // O(sum of the out-degrees of the producers).
+  void sibling_computes(NodeId node, std::span<double> out) const;
 
   // Calls visit(feed) once for each tensor that a partner of `node` sends to consumers of `node`.
   template <class Visit>
@@ -170,8 +175,10 @@ class PartialSchedule {
   std::vector<double> device_compute_;
   double makespan_ = 0;
   std::size_t n_placed_ = 0;
-  // A tensor is seen in the present walk over consumers if its mark is the walk's number.
+  NodeId last_placed_{-1};
+  // A tensor (a node) is seen in the present walk if its mark is the walk's number.
   mutable std::vector<std::uint64_t> marks_;
+  mutable std::vector<std::uint64_t> node_marks_;
   mutable std::uint64_t walk_ = 0;
 };
 

@@ -2,24 +2,34 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 
 #include "graphs/error.h"
 
 namespace doppler {
 
 ThreadPool::ThreadPool(int n_threads) {
-  if (n_threads < 0 || n_threads > 1024) {
-    throw UsageError(std::to_string(n_threads) + " threads; use 0 (one a core) to 1024");
+  if (n_threads < 0 || n_threads > kMaxThreads) {
+    throw UsageError(std::to_string(n_threads) + " threads; use 0 (one a core) to " +
+                     std::to_string(kMaxThreads));
   }
   const std::size_t n = n_threads == 0 ? std::max(1U, std::thread::hardware_concurrency())
                                        : static_cast<std::size_t>(n_threads);
   failures_.resize(n);
-  for (std::size_t t = 1; t < n; ++t) {
-    threads_.emplace_back([this, t] { serve(t); });
+  try {
+    for (std::size_t t = 1; t < n; ++t) {
+      threads_.emplace_back([this, t] { serve(t); });
+    }
+  } catch (const std::system_error& error) {
+    stop();
+    throw RunError("cannot start " + std::to_string(n) + " threads: " + error.what() +
+                   "; use fewer");
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   stopping_ = true;
   ++round_;
   round_.notify_all();

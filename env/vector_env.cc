@@ -6,29 +6,24 @@
 #include <cstring>
 #include <utility>
 
+#include "graphs/enum_names.h"
 #include "graphs/error.h"
 
 namespace doppler {
 namespace {
 
 constexpr std::size_t kMaxEnvs = std::size_t{1} << 20;
-constexpr std::pair<Autoreset, std::string_view> kAutoresets[] = {
-    {Autoreset::next_step, "next_step"},
-    {Autoreset::same_step, "same_step"},
-    {Autoreset::disabled, "disabled"}};
+constexpr EnumName<Autoreset> kAutoresets[] = {{Autoreset::next_step, "next_step"},
+                                               {Autoreset::same_step, "same_step"},
+                                               {Autoreset::disabled, "disabled"}};
 
 }  // namespace
 
 std::string_view to_string(Autoreset autoreset) {
-  return kAutoresets[static_cast<std::size_t>(autoreset)].second;
+  return enum_name<Autoreset>(kAutoresets, autoreset);
 }
-
 Autoreset parse_autoreset(std::string_view name) {
-  for (const auto& [known, known_name] : kAutoresets) {
-    if (known_name == name) return known;
-  }
-  throw UsageError("unknown autoreset mode '" + std::string(name.substr(0, 40)) +
-                   "'; known: next_step same_step disabled");
+  return parse_enum<Autoreset>(kAutoresets, "autoreset mode", name);
 }
 
 VectorEnv::VectorEnv(std::shared_ptr<const EnvModel> model, std::size_t n_envs,
@@ -38,13 +33,18 @@ VectorEnv::VectorEnv(std::shared_ptr<const EnvModel> model, std::size_t n_envs,
     throw UsageError(std::to_string(n_envs) + " environments; use 1 to " +
                      std::to_string(kMaxEnvs));
   }
+  if (options_.n_threads < 0 || options_.n_threads > ThreadPool::kMaxThreads) {
+    throw UsageError(std::to_string(options_.n_threads) + " threads; use 0 (one a core) to " +
+                     std::to_string(ThreadPool::kMaxThreads));
+  }
   envs_.assign(n_envs, Env(model_));
   finished_.assign(n_envs, 0);
   for (const ArraySpec& array : spec().observations) {
     arrays_.emplace_back(n_envs * array.n_bytes());
-    final_arrays_.emplace_back(array.is_static || options.autoreset != Autoreset::same_step
-                                   ? 0
-                                   : n_envs * array.n_bytes());
+    // Static arrays of a single task are what they were before the reset.
+    const bool kept = options.autoreset == Autoreset::same_step &&
+                      (!array.is_static || model_->tasks().size() > 1);
+    final_arrays_.emplace_back(kept ? n_envs * array.n_bytes() : 0);
   }
   shown_task_.assign(n_envs, model_->tasks().size());
   rewards_.assign(n_envs, 0);
@@ -148,6 +148,7 @@ void VectorEnv::step_one(std::size_t i, std::span<const std::int64_t> action) {
   if (result.terminated || result.truncated) {
     if (options_.autoreset == Autoreset::same_step) {
       copy_dynamic(i, final_arrays_);
+      if (model_->tasks().size() > 1) copy_static(i, final_arrays_);
       env.reset();
     } else if (options_.autoreset == Autoreset::next_step) {
       finished_[i] = 1;
@@ -164,11 +165,11 @@ void VectorEnv::copy_dynamic(std::size_t i, std::vector<std::vector<std::byte>>&
   }
 }
 
-void VectorEnv::copy_static(std::size_t i) {
-  for (std::size_t a = 0; a < arrays_.size(); ++a) {
+void VectorEnv::copy_static(std::size_t i, std::vector<std::vector<std::byte>>& arrays) const {
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
     if (!spec().observations[a].is_static) continue;
     const auto from = envs_[i].observation(a);
-    std::memcpy(arrays_[a].data() + i * from.size(), from.data(), from.size());
+    std::memcpy(arrays[a].data() + i * from.size(), from.data(), from.size());
   }
 }
 
@@ -177,7 +178,7 @@ void VectorEnv::copy_changed_static() {
   for (std::size_t i = 0; i < size(); ++i) {
     if (shown_task_[i] == envs_[i].task_index()) continue;
     shown_task_[i] = envs_[i].task_index();
-    copy_static(i);
+    copy_static(i, arrays_);
     changed = true;
   }
   if (changed) ++static_version_;
@@ -186,13 +187,14 @@ void VectorEnv::copy_changed_static() {
 std::span<const std::byte> VectorEnv::observation(std::size_t i) const { return arrays_[i]; }
 
 std::span<const std::byte> VectorEnv::final_observation(std::size_t i) const {
-  return final_arrays_[i];
+  const bool kept = model_->tasks().size() > 1 || !spec().observations[i].is_static;
+  return kept ? final_arrays_[i] : arrays_[i];
 }
 
 std::vector<std::string> VectorEnv::serialize() const {
   std::vector<std::string> states;
   for (std::size_t i = 0; i < size(); ++i) {
-    states.push_back(static_cast<char>(finished_[i]) + envs_[i].serialize());
+    states.push_back(envs_[i].serialize());
   }
   return states;
 }
@@ -204,12 +206,15 @@ void VectorEnv::restore(std::span<const std::string> states) {
   }
   std::vector<Env> next(size(), Env(model_));
   for (std::size_t i = 0; i < size(); ++i) {
-    if (states[i].empty()) throw InvalidError("state " + std::to_string(i) + " is empty");
-    next[i].restore(std::string_view(states[i]).substr(1));
+    try {
+      next[i].restore(states[i]);
+    } catch (const InvalidError& error) {
+      throw InvalidError("environment " + std::to_string(i) + ": " + error.what());
+    }
   }
   envs_ = std::move(next);
   for (std::size_t i = 0; i < size(); ++i) {
-    finished_[i] = states[i][0] == 0 ? 0 : 1;
+    finished_[i] = options_.autoreset == Autoreset::next_step && envs_[i].ended() ? 1 : 0;
     rewards_[i] = 0;
     terminated_[i] = truncated_[i] = illegal_[i] = 0;
     copy_dynamic(i, arrays_);

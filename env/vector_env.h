@@ -33,7 +33,7 @@ struct VectorEnvOptions {
 // first call makes threads of its own.
 class VectorEnv {
  public:
-  // Throws UsageError for no environments, or more than 2^20.
+  // Throws UsageError for no environments, more than 2^20, or more threads than ThreadPool takes.
   VectorEnv(std::shared_ptr<const EnvModel> model, std::size_t n_envs,
             VectorEnvOptions options = {});
   ~VectorEnv();
@@ -71,7 +71,8 @@ class VectorEnv {
   // Of each environment that ended in this step by terminating; others as they were.
   [[nodiscard]] const EpisodeResult& result(std::size_t i) const { return results_[i]; }
 
-  // All states, exact; restore() throws InvalidError as Env::restore() does, and changes nothing.
+  // All states, exact, as of Env::serialize(): an environment that waits for its reset waits again.
+  // restore() throws InvalidError that names the environment, and changes nothing then.
   [[nodiscard]] std::vector<std::string> serialize() const;
   void restore(std::span<const std::string> states);
 
@@ -80,7 +81,7 @@ class VectorEnv {
   void check_actions(std::span<const std::int64_t> actions) const;
   void step_one(std::size_t i, std::span<const std::int64_t> action);
   void copy_dynamic(std::size_t i, std::vector<std::vector<std::byte>>& arrays) const;
-  void copy_static(std::size_t i);
+  void copy_static(std::size_t i, std::vector<std::vector<std::byte>>& arrays) const;
   void copy_changed_static();
 
   std::shared_ptr<const EnvModel> model_;

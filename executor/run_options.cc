@@ -1,54 +1,34 @@
 #include "executor/run_options.h"
 
-#include <array>
 #include <cmath>
 #include <ostream>
 #include <string>
-#include <utility>
 
+#include "graphs/enum_names.h"
 #include "graphs/error.h"
 
 namespace doppler {
 namespace {
 
-template <class T, std::size_t N>
-using Names = std::array<std::pair<T, std::string_view>, N>;
-
-constexpr Names<Network, 3> kNetworks = {{{Network::independent, "independent"},
-                                          {Network::channel, "channel"},
-                                          {Network::fair, "fair"}}};
-constexpr Names<Choice, 3> kChoices = {
-    {{Choice::fifo, "fifo"}, {Choice::priority, "priority"}, {Choice::random, "random"}}};
-constexpr Names<Schedule, 2> kSchedules = {{{Schedule::work_conserving, "work_conserving"},
-                                            {Schedule::bulk_synchronous, "bulk_synchronous"}}};
-
-template <class T, std::size_t N>
-std::string_view name_of(const Names<T, N>& names, T value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
-  }
-  throw std::logic_error("an enumerator without a name");
-}
-
-template <class T, std::size_t N>
-T parse(const Names<T, N>& names, std::string_view what, std::string_view text) {
-  std::string known_names;
-  for (const auto& [known, name] : names) {
-    if (name == text) return known;
-    known_names += " " + std::string(name);
-  }
-  throw UsageError("unknown " + std::string(what) + " '" + std::string(text.substr(0, 40)) +
-                   "'; known:" + known_names);
-}
+constexpr EnumName<Network> kNetworks[] = {
+    {Network::independent, "independent"}, {Network::channel, "channel"}, {Network::fair, "fair"}};
+constexpr EnumName<Choice> kChoices[] = {
+    {Choice::fifo, "fifo"}, {Choice::priority, "priority"}, {Choice::random, "random"}};
+constexpr EnumName<Schedule> kSchedules[] = {{Schedule::work_conserving, "work_conserving"},
+                                             {Schedule::bulk_synchronous, "bulk_synchronous"}};
 
 }  // namespace
 
-std::string_view to_string(Network network) { return name_of(kNetworks, network); }
-std::string_view to_string(Choice choice) { return name_of(kChoices, choice); }
-std::string_view to_string(Schedule schedule) { return name_of(kSchedules, schedule); }
-Network parse_network(std::string_view name) { return parse(kNetworks, "network", name); }
-Choice parse_choice(std::string_view name) { return parse(kChoices, "choice", name); }
-Schedule parse_schedule(std::string_view name) { return parse(kSchedules, "schedule", name); }
+std::string_view to_string(Network network) { return enum_name<Network>(kNetworks, network); }
+std::string_view to_string(Choice choice) { return enum_name<Choice>(kChoices, choice); }
+std::string_view to_string(Schedule schedule) { return enum_name<Schedule>(kSchedules, schedule); }
+Network parse_network(std::string_view name) {
+  return parse_enum<Network>(kNetworks, "network", name);
+}
+Choice parse_choice(std::string_view name) { return parse_enum<Choice>(kChoices, "choice", name); }
+Schedule parse_schedule(std::string_view name) {
+  return parse_enum<Schedule>(kSchedules, "schedule", name);
+}
 
 void RunOptions::check(const Graph& graph, const Cluster& cluster) const {
   if (!priorities.empty() && priorities.size() != graph.n_nodes()) {

@@ -22,11 +22,11 @@ done
 take_lock
 [[ $install == no ]] || need_packages "${packages_to_build[@]}"
 configure release -DDOPPLER_BENCHMARKS=ON
-build release benchmark_executor benchmark_graphs
+build release benchmark_env benchmark_executor benchmark_graphs
 
 results=$root/build/benchmarks
 mkdir -p "$results"
-for room in graphs executor; do
+for room in graphs executor env; do
   step "benchmarks $room" "build/release/bin/benchmark_$room" \
     --benchmark_repetitions="$repetitions" --benchmark_report_aggregates_only=true \
     --benchmark_out_format=csv --benchmark_out="$results/$room.csv"
@@ -35,4 +35,4 @@ if grep --no-filename ',true,' "$results"/*.csv; then
   fail "a benchmark gave a wrong result; see $results"
 fi
 
-awk -f scripts/benchmark_table.awk "$results/graphs.csv" "$results/executor.csv"
+awk -f scripts/benchmark_table.awk "$results/graphs.csv" "$results/executor.csv" "$results/env.csv"

@@ -25,7 +25,7 @@ function short(x) {
 
 function measured(name, column,    key) {
   key = name SUBSEP column
-  if (!(key in value) || value[key] == "") {
+  if (!(key in value)) {
     print "no measurement of " column " for " name > "/dev/stderr"
     failed = 1
     exit 1
@@ -65,7 +65,7 @@ n_columns && /_median"?,/ {
   name = field[1]
   sub(/_median$/, "", name)
   names[++n_names] = name
-  for (i = 2; i <= n_columns; ++i) value[name, column[i]] = field[i]
+  for (i = 2; i <= n_columns; ++i) if (field[i] != "") value[name, column[i]] = field[i] + 0
 }
 
 END {
@@ -86,6 +86,9 @@ END {
             measured("graphs/build/1000000/iterations:1", "resident_bytes"), "B")
   limit_row("most memory while it is built", 1073741824,
             measured("graphs/build/1000000/iterations:1", "peak_bytes"), "B")
+  rate_row("Env, sequential, features = paper, published llama-layer, one core",
+           "env/steps/published/llama-layer/features paper", 3000000)
+  rate_row("the same, llama-layer@p100x4", "env/steps/llama-layer@p100x4/features paper", 3000000)
   print ""
   print "| benchmark | items/s | time of one item | reference's items/s | ratio |"
   print "|---|---|---|---|---|"
@@ -94,13 +97,13 @@ END {
     if (name ~ /^reference\//) continue
     rate = measured(name, "items_per_second")
     slow = name
-    sub(/^simulator\//, "reference/", slow)
+    sub(/^(simulator|env)\//, "reference/", slow)
     shown = name
     sub(/\/iterations:[0-9]+$/, "", shown)
     sub(/\/real_time$/, "", shown)
     if (slow != name && (slow, "items_per_second") in value) {
       slow_rate = value[slow, "items_per_second"]
-      printf "| %s | %s | %ss | %s | %.0f |\n", shown, short(rate), small(1 / rate),
+      printf "| %s | %s | %ss | %s | %.3g |\n", shown, short(rate), small(1 / rate),
              short(slow_rate), rate / slow_rate
     } else {
       printf "| %s | %s | %ss | | |\n", shown, short(rate), small(1 / rate)

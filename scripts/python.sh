@@ -62,7 +62,10 @@ install_package() {
   for option in -DDOPPLER_WARNINGS_AS_ERRORS=ON "$@"; do
     settings+=("-Ccmake.define.${option#-D}")
   done
-  local state="$python ${settings[*]}"
+  # The compiler by the same name, too: the cache tells g++ from c++.
+  local compiler
+  compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/release/CMakeCache.txt)
+  local state="$python $compiler ${settings[*]}"
   if [[ -f $stamp && $(<"$stamp") == "$state" ]] &&
     "$python" -c 'from importlib.metadata import version; version("doppler-gym")' 2>/dev/null &&
     [[ -z $(find . -mindepth 1 \( -path ./build -o -path ./.git -o -path ./tests -o -path ./docs \
@@ -72,7 +75,7 @@ install_package() {
   fi
   mkdir -p build/python
   touch "$stamp.begin"
-  CMAKE_BUILD_PARALLEL_LEVEL=$(n_jobs) step "install doppler_gym" \
+  CXX=$compiler CMAKE_BUILD_PARALLEL_LEVEL=$(n_jobs) step "install doppler_gym" \
     "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
     --force-reinstall -Cbuild-dir=build/python "${settings[@]}" .
   echo "$state" >"$stamp"

@@ -31,7 +31,7 @@ take_lock() {
 # the command fails.
 step() {
   local name=$1 start=$SECONDS status=0
-  local log=$logs/${name// /-}.log
+  local log=$logs/${name//[ \/]/-}.log
   shift
   printf '%-34s' "$name"
   "$@" >"$log" 2>&1 </dev/null 9>&- || status=$?

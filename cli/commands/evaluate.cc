@@ -1,6 +1,8 @@
 // doppler-gym evaluate: the table of agents on tasks.
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,10 +114,10 @@ Json plan_json(const EvaluationPlan& plan, const std::vector<EvaluationRow>& row
 }
 
 // The unit for all rows of one task.
-Unit unit_of(const Task& task, const std::vector<EvaluationRow>& rows) {
+Unit unit_of(const Task& task, std::span<const EvaluationRow> rows) {
   double largest = 0;
   for (const EvaluationRow& row : rows) {
-    if (row.task == task.name && std::isfinite(row.mean)) largest = std::max(largest, row.mean);
+    if (std::isfinite(row.mean)) largest = std::max(largest, row.mean);
   }
   return time_unit(largest, has_raw_costs(task));
 }
@@ -144,7 +146,7 @@ std::string rows_text(const EvaluationPlan& plan, const std::vector<EvaluationRo
                {"evaluations", Align::right}});
   std::size_t r = 0;
   for (const Task& task : plan.tasks) {
-    const Unit unit = unit_of(task, rows);
+    const Unit unit = unit_of(task, std::span(rows).subspan(r, plan.agents.size()));
     for (std::size_t a = 0; a < plan.agents.size(); ++a, ++r) {
       const EvaluationRow& row = rows[r];
       table.add({row.task, row.agent, mean_text(row, unit), in_unit(row.best, unit),

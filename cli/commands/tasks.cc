@@ -8,6 +8,7 @@
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "cli/units.h"
 #include "datasets/clusters.h"
 #include "datasets/tasks.h"
 #include "datasets/workloads.h"
@@ -38,9 +39,11 @@ Json value_json(const ParameterValue& value) {
   return std::visit([](const auto& x) { return Json(x); }, value);
 }
 
+// By the alternatives of ParameterValue.
+constexpr const char* kTypeNames[] = {"boolean", "integer", "number", "text"};
+
 std::string type_name(const ParameterSpec& parameter) {
-  constexpr const char* kNames[] = {"boolean", "integer", "number", "text"};
-  return kNames[parameter.default_value.index()];
+  return kTypeNames[parameter.default_value.index()];
 }
 
 Json parameter_json(const ParameterSpec& parameter) {
@@ -68,11 +71,13 @@ std::string range_text(const ParameterSpec& parameter) {
   std::string text;
   for (const std::string& choice : parameter.choices) text += (text.empty() ? "" : "|") + choice;
   if (!text.empty()) return text;
+  const bool whole = std::holds_alternative<std::int64_t>(parameter.default_value);
+  const auto bound = [&](double value) { return whole ? fixed(value, 0) : Json(value).dump(); };
   if (parameter.minimum && parameter.maximum) {
-    return Json(*parameter.minimum).dump() + " to " + Json(*parameter.maximum).dump();
+    return bound(*parameter.minimum) + " to " + bound(*parameter.maximum);
   }
-  if (parameter.minimum) return "at least " + Json(*parameter.minimum).dump();
-  if (parameter.maximum) return "at most " + Json(*parameter.maximum).dump();
+  if (parameter.minimum) return "at least " + bound(*parameter.minimum);
+  if (parameter.maximum) return "at most " + bound(*parameter.maximum);
   return "";
 }
 

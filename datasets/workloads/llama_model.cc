@@ -206,7 +206,7 @@ std::vector<ParameterSpec> llama_parameters(bool with_vocabulary, bool with_laye
   if (with_vocabulary) {
     all.push_back(size_parameter("vocabulary", "words", 32000, 1 << 28));
   }
-  if (with_layers) all.push_back(size_parameter("layers", "transformer blocks", 4, 10000));
+  if (with_layers) all.push_back(size_parameter("layers", "transformer blocks", 4, 1000));
   all.push_back(shards_parameter("s: each product has about s blocks; 0: one a device"));
   all.push_back({.name = "dtype",
                  .summary = "of weights and activations",

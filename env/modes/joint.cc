@@ -26,10 +26,10 @@ class Joint final : public ActionMode {
     return is_candidate(state, node) && is_device(state, device);
   }
 
-  Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
+  ActionEffect apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
     const auto [node, device] = split(state, action);
     state.schedule().place(NodeId(node), DeviceId(device));
-    return Decision::placed;
+    return ActionEffect::placed;
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {

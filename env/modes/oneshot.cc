@@ -23,11 +23,11 @@ class Oneshot final : public ActionMode {
                        [&](std::int64_t device) { return is_device(state, device); });
   }
 
-  Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
+  ActionEffect apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
     for (NodeId node : state.placement().b_level_order()) {
       state.schedule().place(node, DeviceId(action[node.index()]));
     }
-    return Decision::placed;
+    return ActionEffect::placed;
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {

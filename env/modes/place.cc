@@ -21,11 +21,11 @@ class Place final : public ActionMode {
     return is_device(state, action[0]);
   }
 
-  Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
+  ActionEffect apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
     state.schedule().place(state.node, DeviceId(action[0]));
     state.node =
         state.schedule().complete() ? NodeId{-1} : order(state)[state.schedule().n_placed()];
-    return Decision::placed;
+    return ActionEffect::placed;
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {

@@ -22,14 +22,14 @@ class Refine final : public ActionMode {
     return is_device(state, action[0]);
   }
 
-  Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
+  ActionEffect apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
     const DeviceId device(action[0]);
     state.schedule().place(state.node, device);
     state.assignment[state.node] = device;
     state.node = state.schedule().complete()
                      ? NodeId{-1}
                      : state.placement().b_level_order()[state.schedule().n_placed()];
-    return Decision::replaced;
+    return ActionEffect::replaced;
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {

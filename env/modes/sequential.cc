@@ -20,19 +20,19 @@ class Sequential final : public ActionMode {
 
   bool is_legal(const EpisodeState& state, std::span<const std::int64_t> action) const override {
     if (state.selecting) return is_candidate(state, action[0]);
-    return is_device(state, action[0] - first_device(state));
+    return action[0] >= 0 && is_device(state, action[0] - first_device(state));
   }
 
-  Decision apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
+  ActionEffect apply(EpisodeState& state, std::span<const std::int64_t> action) const override {
     if (state.selecting) {
       state.node = NodeId(action[0]);
       state.selecting = false;
-      return Decision::selected;
+      return ActionEffect::selected;
     }
     state.schedule().place(state.node, DeviceId(action[0] - first_device(state)));
     state.node = NodeId{-1};
     state.selecting = true;
-    return Decision::placed;
+    return ActionEffect::placed;
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxKeptBytes = std::size_t{1} << 26;  // of all kept stat
 constexpr std::size_t kMaxKept = 24;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The distinct (latency, bandwidth) of a cluster, numbered from 1 in order of first use; empty if
+// The distinct (latency, bandwidth) of a cluster, numbered in order of first use; empty if
 // there are too many.
 std::map<std::pair<double, double>, std::uint8_t> link_classes(const Model& model) {
   std::map<std::pair<double, double>, std::uint8_t> classes;
@@ -26,7 +26,7 @@ std::map<std::pair<double, double>, std::uint8_t> link_classes(const Model& mode
       if (a == b) continue;
       const Route route = model.cost_model.route(model.cluster, DeviceId(static_cast<int>(a)),
                                                  DeviceId(static_cast<int>(b)));
-      const auto number = static_cast<std::uint8_t>(classes.size() + 1);
+      const auto number = static_cast<std::uint8_t>(classes.size());
       classes.try_emplace({route.latency, route.bandwidth}, number);
       if (classes.size() > kMaxClasses) return {};
     }
@@ -45,7 +45,7 @@ bool ListScheduler::applies(const Model& model) {
   }
   const auto classes = link_classes(model);
   if (model.n_devices > 1 && classes.empty()) return false;
-  if ((classes.size() + 1) * model.sources.size() > kMaxTable) return false;
+  if (classes.size() * model.sources.size() > kMaxTable) return false;
   double least = kInfinity;
   double most = 0;  // no run is longer
   for (std::size_t p = 0; p < model.n_nodes; ++p) {
@@ -73,7 +73,7 @@ ListScheduler::ListScheduler(const Model& model)
   const std::size_t n = model.n_nodes;
   const std::size_t n_devices = model.n_devices;
   const auto classes = link_classes(model);
-  n_classes_ = classes.size() + 1;
+  n_classes_ = std::max<std::size_t>(classes.size(), 1);
   class_.assign(n_devices * n_devices, 0);
   for (std::size_t a = 0; a < n_devices; ++a) {
     for (std::size_t b = 0; b < n_devices; ++b) {
@@ -118,10 +118,9 @@ ListScheduler::ListScheduler(const Model& model)
   }
   first_slot_.push_back(n_slots);
 
-  devices_.resize(n);
   last_start_.resize(n_devices);
   first_item_.resize(n_devices + 1);
-  now_.ready.resize(n);
+  now_.nodes.resize(n);
   now_.queue.resize(n + n_devices);  // room for one more a device than it has nodes
   now_.n_queued.resize(n_devices);
   now_.slot_free.resize(n_slots);
@@ -149,12 +148,12 @@ void ListScheduler::dispatch() {
 }
 
 void ListScheduler::begin(std::span<const std::int32_t> devices, std::uint64_t seed) {
-  std::copy(devices.begin(), devices.end(), devices_.begin());
   std::fill(first_item_.begin(), first_item_.end(), 0);
-  for (std::int32_t device : devices) ++first_item_[static_cast<std::size_t>(device) + 1];
+  for (std::size_t p = 0; p < devices.size(); ++p) {
+    now_.nodes[p] = {.ready = 0, .n_missing = model_.n_missing[p], .device = devices[p]};
+    ++first_item_[static_cast<std::size_t>(devices[p]) + 1];
+  }
   for (std::size_t d = 0; d < model_.n_devices; ++d) first_item_[d + 1] += first_item_[d] + 1;
-  now_.n_missing = model_.n_missing;
-  std::fill(now_.ready.begin(), now_.ready.end(), 0.0);
   std::fill(now_.n_queued.begin(), now_.n_queued.end(), 0);
   std::fill(now_.slot_free.begin(), now_.slot_free.end(), 0.0);
   std::fill(now_.next_start.begin(), now_.next_start.end(), kInfinity);
@@ -169,7 +168,7 @@ void ListScheduler::begin(std::span<const std::int32_t> devices, std::uint64_t s
     }
   }
   for (std::size_t p = 0; p < model_.n_nodes && model_.n_missing[p] == 0; ++p) {
-    const auto device = static_cast<std::size_t>(devices_[p]);
+    const auto device = static_cast<std::size_t>(now_.nodes[p].device);
     push(device, p);
     now_.next_start[device] = 0;
   }
@@ -196,7 +195,7 @@ void ListScheduler::run() {
              std::bit_cast<double>(static_cast<std::uint64_t>(queue[0] >> 64)) <= start) {
         const auto ready = static_cast<std::size_t>(static_cast<std::uint32_t>(pop(device)));
         chosen_.push(device, {.first = first_[ready],
-                              .ready = now_.ready[ready],
+                              .ready = now_.nodes[ready].ready,
                               .node = model_.node[ready],
                               .position = static_cast<std::int32_t>(ready)});
       }
@@ -208,7 +207,7 @@ void ListScheduler::run() {
     const double end = start + model_.seconds(p, device);
     if constexpr (kRecord) {
       start_of_[k] = start;
-      base_ready_[p] = now_.ready[p];
+      base_ready_[p] = now_.nodes[p].ready;
       base_end_[p] = end;
       nth_[p] = static_cast<std::uint32_t>(k);
     }
@@ -222,12 +221,14 @@ void ListScheduler::run() {
     }
     const std::uint8_t* const class_from = class_.data() + device * n_devices;
     for (std::size_t e = first_out_[p]; e < first_out_[p + 1]; ++e) {
-      const auto reader = static_cast<std::size_t>(out_[e].reader);
-      const auto to = static_cast<std::size_t>(devices_[reader]);
-      const double arrival = end + transfer_seconds_[out_[e].tensor * n_classes_ + class_from[to]];
-      now_.ready[reader] = std::max(now_.ready[reader], arrival);
-      if (--now_.n_missing[reader] == 0) {
-        push(to, reader);
+      const auto p_reader = static_cast<std::size_t>(out_[e].reader);
+      NodeState& reader = now_.nodes[p_reader];
+      const auto to = static_cast<std::size_t>(reader.device);
+      const double away = transfer_seconds_[out_[e].tensor * n_classes_ + class_from[to]];
+      const double arrival = to == device ? end : end + away;
+      reader.ready = std::max(reader.ready, arrival);
+      if (--reader.n_missing == 0) {
+        push(to, p_reader);
         if (to != device) set_next_start(to);
       }
     }
@@ -265,9 +266,10 @@ std::size_t ListScheduler::earliest_device() const {
 
 void ListScheduler::push(std::size_t device, std::size_t position) {
   // Instants are not negative, so that their bits order as they do.
-  const Key key = (static_cast<Key>(std::bit_cast<std::uint64_t>(now_.ready[position])) << 64) |
-                  (static_cast<Key>(static_cast<std::uint32_t>(model_.node[position])) << 32) |
-                  static_cast<Key>(static_cast<std::uint32_t>(position));
+  const Key key =
+      (static_cast<Key>(std::bit_cast<std::uint64_t>(now_.nodes[position].ready)) << 64) |
+      (static_cast<Key>(static_cast<std::uint32_t>(model_.node[position])) << 32) |
+      static_cast<Key>(static_cast<std::uint32_t>(position));
   Key* const heap = now_.queue.data() + first_item_[device];
   std::size_t hole = now_.n_queued[device]++;
   while (hole > 0) {
@@ -312,7 +314,7 @@ double ListScheduler::set_base(std::span<const std::int32_t> devices) {
     base_ready_.resize(n);
     base_end_.resize(n);
     nth_.resize(n);
-    const std::size_t bytes = n * (sizeof(std::int32_t) + sizeof(double) + sizeof(Key)) + 1;
+    const std::size_t bytes = n * (sizeof(NodeState) + sizeof(Key)) + 1;
     const std::size_t n_kept = std::clamp<std::size_t>(kMaxKeptBytes / bytes, 1, kMaxKept);
     stride_ = std::max<std::size_t>(1, (n + n_kept - 1) / n_kept);
     kept_.resize(n_kept);
@@ -324,13 +326,14 @@ double ListScheduler::set_base(std::span<const std::int32_t> devices) {
 }
 
 double ListScheduler::after_move(std::size_t position, std::int32_t device) {
-  const std::int32_t old_device = devices_[position];
+  const State& base = kept_.front();
+  const std::int32_t old_device = base.nodes[position].device;
   if (device == old_device) return base_makespan_;
   const auto to = static_cast<std::size_t>(device);
   double ready = 0;
   for (std::size_t e = first_in_[position]; e < first_in_[position + 1]; ++e) {
     const auto producer = static_cast<std::size_t>(in_[e].producer);
-    const auto from = static_cast<std::size_t>(devices_[producer]);
+    const auto from = static_cast<std::size_t>(base.nodes[producer].device);
     ready = std::max(ready, base_end_[producer] + transfer(in_[e].tensor, from, to));
   }
   // Nothing that starts before the node is ready, here or there, can change.
@@ -343,20 +346,19 @@ double ListScheduler::after_move(std::size_t position, std::int32_t device) {
   for (std::size_t e = first_in_[position]; e < first_in_[position + 1]; ++e) {
     const auto producer = static_cast<std::size_t>(in_[e].producer);
     if (nth_[producer] >= now_.n_started) continue;
-    const auto from = static_cast<std::size_t>(devices_[producer]);
+    const auto from = static_cast<std::size_t>(base.nodes[producer].device);
     arrived = std::max(arrived, base_end_[producer] + transfer(in_[e].tensor, from, to));
   }
-  now_.ready[position] = arrived;
-  devices_[position] = device;
+  now_.nodes[position].ready = arrived;
+  now_.nodes[position].device = device;
   // Only the part of `device` needs more room than it has in the base; each has room for one more.
-  if (now_.n_missing[position] == 0) {
+  if (now_.nodes[position].n_missing == 0) {
     remove(static_cast<std::size_t>(old_device), position);
     set_next_start(static_cast<std::size_t>(old_device));
     push(to, position);
     set_next_start(to);
   }
   dispatch<false>();
-  devices_[position] = old_device;
   return now_.makespan;
 }
 

@@ -47,10 +47,15 @@ class ListScheduler {
     std::int32_t producer;  // position
     std::uint32_t tensor;
   };
+  // What an edge touches of its reader, together in memory.
+  struct NodeState {
+    double ready;            // the latest arrival so far
+    std::int32_t n_missing;  // tensors
+    std::int32_t device;
+  };
   // The state before a start, of everything that the loop changes.
   struct State {
-    std::vector<std::int32_t> n_missing;  // by position
-    std::vector<double> ready;            // by position: the latest arrival so far
+    std::vector<NodeState> nodes;         // by position
     std::vector<Key> queue;               // a heap a device, in its part
     std::vector<std::uint32_t> n_queued;  // by device
     std::vector<double> slot_free;        // by slot
@@ -71,6 +76,7 @@ class ListScheduler {
   [[nodiscard]] double slot_free(std::size_t device) const;
   [[nodiscard]] std::size_t earliest_device() const;
   [[nodiscard]] double transfer(std::uint32_t tensor, std::size_t from, std::size_t to) const {
+    if (from == to) return 0;
     return transfer_seconds_[tensor * n_classes_ + class_[from * model_.n_devices + to]];
   }
 
@@ -79,14 +85,13 @@ class ListScheduler {
   std::vector<OutEdge> out_;
   std::vector<std::uint32_t> first_in_;  // by position
   std::vector<InEdge> in_;
-  // Pairs of devices with equal latency and bandwidth are a class; class 0 is a device with itself.
-  std::size_t n_classes_ = 1;
-  std::vector<std::uint8_t> class_;       // [from, to]
+  // Pairs of different devices with equal latency and bandwidth are a class.
+  std::size_t n_classes_ = 0;
+  std::vector<std::uint8_t> class_;       // [from, to]; 0 for a device with itself
   std::vector<double> transfer_seconds_;  // [tensor, class]
   std::vector<std::size_t> first_slot_;   // by device
   bool one_slot_ = true;
 
-  std::vector<std::int32_t> devices_;      // by position
   std::vector<std::uint32_t> first_item_;  // by device: its part of the queue
   State now_;
   std::vector<double> last_start_;  // by device; what `chosen_` holds was ready by then

@@ -15,8 +15,49 @@ MemoryMeter::MemoryMeter(const Model& model)
     const auto position = static_cast<std::size_t>(graph.position(graph.tensor_producer(tensor)));
     unread_[position] += graph.tensor_bytes(tensor);
   }
+  for (std::size_t d = 0; d < model.n_devices; ++d) {
+    capacity_.push_back(model.cluster.device(DeviceId(static_cast<std::int64_t>(d))).memory);
+  }
+  last_input_.resize(model.n_devices);
   last_sent_.resize(model.sources.size());
   changes_.reserve(2 * (model.n_nodes + model.sources.size() + model.max_transfers));
+}
+
+template <class Hold>
+void MemoryMeter::for_each_input(std::span<const std::int32_t> devices, Hold&& hold) {
+  for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
+    hold(model_.input_device[i], model_.inputs[i].bytes);
+  }
+  if (!model_.options.input_devices.empty()) return;
+  std::fill(last_input_.begin(), last_input_.end(), 0);
+  for (std::size_t i = 0; i < model_.graph.n_inputs(); ++i) {
+    const GraphInput& input = model_.graph.inputs()[i];
+    for (NodeId reader : input.readers) {
+      const std::int32_t device = devices[static_cast<std::size_t>(model_.graph.position(reader))];
+      std::size_t& last = last_input_[static_cast<std::size_t>(device)];
+      if (last != i + 1) hold(device, input.tensor.bytes);
+      last = i + 1;
+    }
+  }
+}
+
+bool MemoryMeter::could_exceed(std::span<const std::int32_t> devices, const Timeline& timeline) {
+  std::fill(peak_.begin(), peak_.end(), 0.0);
+  const auto hold = [&](std::int32_t device, double bytes) {
+    peak_[static_cast<std::size_t>(device)] += bytes;
+  };
+  for_each_input(devices, hold);
+  for (const Transfer& transfer : timeline.transfers) hold(transfer.to, transfer.source->bytes);
+  for (std::size_t p = 0; p < model_.n_nodes; ++p) {
+    double bytes = unread_[p];
+    for (const Source& source : model_.sources_of(p)) bytes += source.bytes;
+    hold(devices[p], bytes);
+  }
+  for (std::size_t d = 0; d < peak_.size(); ++d) {
+    // A little more, since another order of additions may round differently.
+    if (peak_[d] * (1 + 1e-9) > capacity_[d]) return true;
+  }
+  return false;
 }
 
 std::span<const double> MemoryMeter::peaks(std::span<const std::int32_t> devices,
@@ -54,24 +95,9 @@ std::span<const double> MemoryMeter::peaks(std::span<const std::int32_t> devices
       add_life(timeline.start[p], end, source.bytes, devices[p]);
     }
   }
-  for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
-    changes_.push_back({0, model_.inputs[i].bytes, model_.input_device[i]});
-  }
-  if (model_.options.input_devices.empty()) {
-    // peak_ serves to mark the devices that hold an input already, by the input's number.
-    std::fill(peak_.begin(), peak_.end(), 0.0);
-    double number = 0;
-    for (const GraphInput& input : model_.graph.inputs()) {
-      ++number;
-      for (NodeId reader : input.readers) {
-        const std::int32_t device =
-            devices[static_cast<std::size_t>(model_.graph.position(reader))];
-        double& mark = peak_[static_cast<std::size_t>(device)];
-        if (mark != number) changes_.push_back({0, input.tensor.bytes, device});
-        mark = number;
-      }
-    }
-  }
+  for_each_input(devices, [&](std::int32_t device, double bytes) {
+    changes_.push_back({0, bytes, device});
+  });
   std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
     return a.device != b.device ? a.device < b.device : a.time < b.time;
   });

@@ -19,11 +19,19 @@ class MemoryMeter {
  public:
   explicit MemoryMeter(const Model& model);
 
+  // Whether a peak could be larger than its device's memory: false if everything that a device ever
+  // holds fits at once. O(nodes + transfers), much cheaper than peaks().
+  bool could_exceed(std::span<const std::int32_t> devices, const Timeline& timeline);
+
   // Bytes by device, valid until the next call; `devices` is by position.
   // O((nodes + transfers) log) time, no allocation after the first calls.
   std::span<const double> peaks(std::span<const std::int32_t> devices, const Timeline& timeline);
 
  private:
+  // Calls hold(device, bytes) for each graph input that a device holds throughout.
+  template <class Hold>
+  void for_each_input(std::span<const std::int32_t> devices, Hold&& hold);
+
   struct Change {
     double time;
     double bytes;  // negative: freed
@@ -32,7 +40,9 @@ class MemoryMeter {
   const Model& model_;
   std::vector<double> unread_;  // by position: bytes of outputs that nobody reads
   std::vector<double> peak_;
-  std::vector<double> last_sent_;  // by source: the end of its last transfer
+  std::vector<double> capacity_;         // by device: its memory
+  std::vector<std::size_t> last_input_;  // by device: the last replicated input met there, from 1
+  std::vector<double> last_sent_;        // by source: the end of its last transfer
   std::vector<Change> changes_;
 };
 

@@ -96,6 +96,8 @@ class Worker {
   }
 
   bool exceeds_memory() {
+    if (!memory_) memory_.emplace(*model_);
+    if (!memory_->could_exceed(devices_, timeline_)) return false;
     const auto peak = peaks();
     for (std::size_t d = 0; d < peak.size(); ++d) {
       if (peak[d] > model_->cluster.device(DeviceId(static_cast<std::int64_t>(d))).memory) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "graphs/error.h"
 #include "python/bindings/convert.h"
@@ -222,7 +223,9 @@ py::array_t<double> makespans(SharedSimulator& self, const py::object& assignmen
   const auto n_threads = static_cast<int>(integer_of(threads, "threads", 0, 1024));
   py::array_t<double> result(static_cast<py::ssize_t>(n_rows));
   double* out = result.mutable_data();
-  std::size_t part = 256;
+  const std::size_t at_once = n_threads == 0 ? std::max(1U, std::thread::hardware_concurrency())
+                                             : static_cast<std::size_t>(n_threads);
+  std::size_t part = std::max(at_once, 100'000 / (n + 1));
   for (std::size_t row = 0; row < n_rows;) {
     const std::size_t count = std::min(part, n_rows - row);
     const auto begin = std::chrono::steady_clock::now();

@@ -147,6 +147,7 @@ TEST_CASE("Ctrl-C during evaluate ends with 130 and leaves no file") {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     process.send(signal_number);
     const Answer answer = process.wait();
+    CHECK_FALSE(answer.signalled);
     CHECK(answer.exit_code == 128 + signal_number);
     CHECK(answer.err.empty());
     CHECK(answer.out.empty());

@@ -55,6 +55,7 @@ TEST_CASE("A reader that goes away ends the command quietly") {
   Process process({"tasks"});
   process.close_output();
   const Answer answer = process.wait();
+  CHECK_FALSE(answer.signalled);
   CHECK(answer.exit_code == 141);
   CHECK(answer.err.empty());
 }

@@ -28,13 +28,15 @@ std::array<int, 2> make_pipe() {
   return ends;
 }
 
-// Whether the process blocks SIGINT, which it does once it handles it; true if it is gone.
+// Whether the process blocks SIGINT and not all signals, which it does once it handles Ctrl-C (a
+// sanitizer's start blocks all for a moment); true if it is gone.
 bool blocks_interrupt(pid_t id) {
   std::ifstream status("/proc/" + std::to_string(id) + "/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("State:") && line.find('Z') != std::string::npos) return true;
     if (line.starts_with("SigBlk:")) {
-      return ((std::stoull(line.substr(7), nullptr, 16) >> (SIGINT - 1)) & 1U) != 0;
+      const auto mask = std::stoull(line.substr(7), nullptr, 16);
+      return ((mask >> (SIGINT - 1)) & 1U) != 0 && ((mask >> (SIGUSR1 - 1)) & 1U) == 0;
     }
   }
   return true;
@@ -49,6 +51,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& i
   std::vector<std::string> words = {DOPPLER_COMMAND};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   id_ = fork();
@@ -115,6 +118,7 @@ Answer Process::wait() {
   int status = 0;
   waitpid(id_, &status, 0);
   id_ = -1;
+  answer.signalled = WIFSIGNALED(status);
   answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return answer;
 }

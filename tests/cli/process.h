@@ -10,9 +10,10 @@
 namespace doppler::testing {
 
 struct Answer {
-  int exit_code = 0;  // 128 + the signal's number if a signal ended it, as in a shell
-  std::string out;
-  std::string err;
+  int exit_code = 0;       // 128 + the signal's number if a signal ended it, as in a shell
+  bool signalled = false;  // a signal ended it, rather than its own exit
+  std::string out = "";
+  std::string err = "";
 };
 
 // A run of doppler-gym under way; ended by force if it is destroyed before wait().

@@ -89,8 +89,7 @@ TEST_CASE("training on a test task is refused, by whatever spelling") {
   }
   CHECK_NOTHROW(check_training_tasks(allowed));
   CHECK_NOTHROW(check_training_tasks({"random-dag(seed=17)@uniform(5)"}));
-  CHECK_THROWS_AS(check_training_tasks({"ffnn@uniform(4)", "chainmm(n=10000)@ring(4)"}),
-                  UsageError);
+  CHECK_THROWS_AS(check_training_tasks({"ffnn@uniform(4)", "llama-layer()@mesh(4)"}), UsageError);
   CHECK_THROWS_AS(check_training_tasks({"no-such-task"}), UsageError);
 }
 

@@ -1,8 +1,6 @@
 #include "env/partial_schedule.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "graphs/graph_builder.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_cases.h"
+#include "tests/support/reference_schedule.h"
 
 namespace doppler {
 namespace {
@@ -25,115 +24,14 @@ Task task_of(const RandomCase& drawn) {
           .options = drawn.options};
 }
 
-// The definitions of section 5, evaluated from nothing each time over all edges.
-class SlowSchedule {
- public:
-  explicit SlowSchedule(const RandomCase& drawn) : drawn_(drawn) {}
-
-  void place(NodeId node, DeviceId device) {
-    const double begin = earliest_start(node, device);
-    const double seconds = drawn_.cost_model.compute(drawn_.graph, node, drawn_.cluster, device);
-    placed[node] = {device, begin, begin + seconds};
-    auto& slots = slots_of(device);
-    *std::min_element(slots.begin(), slots.end()) = begin + seconds;
-  }
-  double device_free(DeviceId device) {
-    return *std::min_element(slots_of(device).begin(), slots_of(device).end());
-  }
-  double data_ready(NodeId node, DeviceId device) const {
-    double ready = 0;
-    for (const auto& [tensor, from] : inputs(node)) {
-      const double sent = from == device ? 0 : seconds(tensor, from, device);
-      const NodeId producer = drawn_.graph.tensor_producer(tensor);
-      ready = std::max(ready, placed.at(producer).end + sent);
-    }
-    return ready;
-  }
-  double earliest_start(NodeId node, DeviceId device) {
-    return std::max(device_free(device), data_ready(node, device));
-  }
-  double incoming(NodeId node, DeviceId device) const {
-    double sum = 0;
-    for (const auto& [tensor, from] : inputs(node)) {
-      if (from != device) sum += seconds(tensor, from, device);
-    }
-    return sum;
-  }
-  double partners(NodeId node, DeviceId device) const {
-    const Graph& graph = drawn_.graph;
-    std::set<NodeId> consumers;
-    for (EdgeId edge : graph.out_edges(node)) consumers.insert(graph.edge(edge).reader);
-    std::map<NodeId, std::set<TensorId>> tensors_of;
-    for (NodeId consumer : consumers) {
-      for (EdgeId edge : graph.in_edges(consumer)) {
-        if (graph.edge(edge).producer != node) {
-          tensors_of[graph.edge(edge).producer].insert(graph.edge_tensor(edge));
-        }
-      }
-    }
-    double sum = 0;
-    for (const auto& [partner, tensors] : tensors_of) {
-      const auto found = placed.find(partner);
-      if (found == placed.end() || found->second.device != device) continue;
-      for (TensorId tensor : tensors) sum += mean_seconds(tensor);
-    }
-    return sum;
-  }
-  bool is_candidate(NodeId node) const {
-    if (placed.contains(node)) return false;
-    for (NodeId p : drawn_.graph.predecessors(node)) {
-      if (!placed.contains(p)) return false;
-    }
-    return true;
-  }
-
-  struct Run {
-    DeviceId device;
-    double start = 0;
-    double end = 0;
-  };
-  std::map<NodeId, Run> placed;
-
- private:
-  std::vector<double>& slots_of(DeviceId device) {
-    auto& slots = slots_[device];
-    slots.resize(static_cast<std::size_t>(drawn_.cluster.device(device).streams), 0);
-    return slots;
-  }
-  // Each tensor that a node reads, and where it is.
-  std::map<TensorId, DeviceId> inputs(NodeId node) const {
-    std::map<TensorId, DeviceId> result;
-    for (EdgeId edge : drawn_.graph.in_edges(node)) {
-      result[drawn_.graph.edge_tensor(edge)] = placed.at(drawn_.graph.edge(edge).producer).device;
-    }
-    return result;
-  }
-  double seconds(TensorId tensor, DeviceId from, DeviceId to) const {
-    const Route route = drawn_.cost_model.route(drawn_.cluster, from, to);
-    return route.latency + drawn_.graph.tensor_bytes(tensor) / route.bandwidth;
-  }
-  double mean_seconds(TensorId tensor) const {
-    const auto n = static_cast<std::int64_t>(drawn_.cluster.n_devices());
-    if (n == 1) return 0;
-    double sum = 0;
-    for (std::int64_t from = 0; from < n; ++from) {
-      for (std::int64_t to = 0; to < n; ++to) {
-        if (from != to) sum += seconds(tensor, DeviceId(from), DeviceId(to));
-      }
-    }
-    return sum / static_cast<double>(n * (n - 1));
-  }
-
-  const RandomCase& drawn_;
-  std::map<DeviceId, std::vector<double>> slots_;
-};
-
 Approx about(double value) { return Approx(value).epsilon(1e-12).margin(1e-12); }
 
 void check_against_slow(const RandomCase& drawn, testing::Draws& draws) {
   PartialSchedule schedule(std::make_shared<PlacementModel>(task_of(drawn)));
   const std::size_t n_devices = drawn.cluster.n_devices();
-  SlowSchedule slow(drawn);
+  const Task task = task_of(drawn);
+  testing::ReferenceSchedule slow(task);
+  std::vector<double> siblings(n_devices);
   std::vector<double> starts(n_devices);
   std::vector<double> ready(n_devices);
   std::vector<double> incoming(n_devices);
@@ -142,7 +40,7 @@ void check_against_slow(const RandomCase& drawn, testing::Draws& draws) {
     std::size_t n_candidates = 0;
     for (std::size_t v = 0; v < drawn.graph.n_nodes(); ++v) {
       const NodeId node{static_cast<std::int64_t>(v)};
-      REQUIRE(schedule.placed(node) == slow.placed.contains(node));
+      REQUIRE(schedule.placed(node) == slow.placed().contains(node));
       REQUIRE(schedule.is_candidate(node) == slow.is_candidate(node));
       n_candidates += slow.is_candidate(node) ? 1 : 0;
     }
@@ -152,6 +50,7 @@ void check_against_slow(const RandomCase& drawn, testing::Draws& draws) {
     schedule.data_ready(node, ready);
     schedule.incoming_transfers(node, incoming);
     schedule.partner_transfers(node, partners);
+    schedule.sibling_computes(node, siblings);
     for (std::size_t d = 0; d < n_devices; ++d) {
       const DeviceId device{static_cast<std::int64_t>(d)};
       REQUIRE(schedule.device_free(device) == about(slow.device_free(device)));
@@ -159,6 +58,7 @@ void check_against_slow(const RandomCase& drawn, testing::Draws& draws) {
       REQUIRE(starts[d] == about(slow.earliest_start(node, device)));
       REQUIRE(incoming[d] == about(slow.incoming(node, device)));
       REQUIRE(partners[d] == about(slow.partners(node, device)));
+      REQUIRE(siblings[d] == about(slow.siblings(node, device)));
       REQUIRE(schedule.data_ready(node, device) == ready[d]);
       REQUIRE(schedule.earliest_start(node, device) == starts[d]);
       REQUIRE(schedule.incoming_transfer(node, device) == incoming[d]);
@@ -170,7 +70,7 @@ void check_against_slow(const RandomCase& drawn, testing::Draws& draws) {
   }
   std::vector<double> compute(n_devices, 0);
   double makespan = 0;
-  for (const auto& [node, run] : slow.placed) {
+  for (const auto& [node, run] : slow.placed()) {
     REQUIRE(schedule.device(node) == run.device);
     REQUIRE(schedule.start(node) == about(run.start));
     REQUIRE(schedule.end(node) == about(run.end));

@@ -1,11 +1,13 @@
 """The package as a whole: import, types, command, exceptions."""
 
+import json
 import os
 import pathlib
 import pickle
 import subprocess
 import sys
 import sysconfig
+from importlib import metadata
 
 import pytest
 
@@ -36,10 +38,15 @@ def test_everything_public_is_documented():
     assert set(dg.__all__) <= set(dir(dg))
 
 
-def test_the_version_is_that_of_the_project():
-    from importlib.metadata import version
+def test_the_distribution_holds_the_types_and_the_command():
+    names = {path.name for path in metadata.files("doppler-gym")}
+    assert {"py.typed", "_core.pyi", "doppler-gym", "LICENSE"} <= names
+    assert not [name for name in names if name.endswith((".a", ".h", ".cc"))]
 
-    assert dg.__version__ == version("doppler-gym")
+
+def test_the_version_is_that_of_the_project(root):
+    assert dg.__version__ == metadata.version("doppler-gym")
+    assert f"project(DopplerGym VERSION {dg.__version__} " in (root / "CMakeLists.txt").read_text()
 
 
 def test_the_exceptions_are_what_people_catch():
@@ -51,6 +58,15 @@ def test_the_exceptions_are_what_people_catch():
         assert issubclass(error, dg.DopplerError)
         told = error("what, where, how")
         assert str(told) == str(pickle.loads(pickle.dumps(told))) == "what, where, how"
+
+
+def test_the_example_of_the_readme_prints_what_it_says(root):
+    text = (root / "README.md").read_text()
+    code, rest = text.split("```python\n")[1].split("```\n", 1)
+    answer = python("-c", code)
+    assert answer.stderr == ""
+    want = [line[4:] for line in rest.strip("\n").splitlines()[:3]]
+    assert answer.stdout.splitlines() == want
 
 
 def test_the_stub_names_what_the_extension_has(root):
@@ -129,9 +145,7 @@ def test_the_command_comes_with_the_package(tmp_path):
     assert absent.stderr.count("\n") == 1
 
 
-def test_the_command_agrees_with_the_package(tmp_path):
-    import json
-
+def test_the_command_agrees_with_the_package():
     task = dg.task("chainmm@p100x4")
     answer = command("assign", "--task", task.name, "--agent", "partner-list", "--json")
     told = json.loads(answer.stdout)

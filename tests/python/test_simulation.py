@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import json
 import math
 import pickle
 import threading
@@ -238,8 +239,6 @@ def test_graph_inputs_may_lie_on_one_device():
 
 
 def small_memory():
-    import json
-
     document = json.loads(dg.Cluster.preset("p100x4").to_json())
     for device in document["devices"]:
         device["memory"] = 1e6
