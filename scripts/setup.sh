@@ -12,6 +12,7 @@ packages_to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
                    catch2 libeigen3-dev libbenchmark-dev)
 packages_to_format=(clang-format)
 packages_to_lint=(clang clang-tidy)
+packages_to_sanitize=(clang libclang-rt-14-dev)
 
 fail() {
   printf '%s\n' "$@" >&2
