@@ -162,7 +162,7 @@ Json device_json(const Device& device, std::size_t count) {
 }  // namespace
 
 Cluster parse_cluster(std::string_view content, const std::string& source) {
-  const Json document = parse_strict_json(content, source);
+  const nlohmann::json document = parse_strict_json(content, source);
   const JsonElement reader(document, source);
   reader.expect_format(kFormat, kVersion);
   reader.allow_fields({"format", "version", "name", "enforce_memory", "devices", "channels",

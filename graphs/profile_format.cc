@@ -17,7 +17,7 @@ constexpr std::int64_t kVersion = 1;
 }  // namespace
 
 Profile parse_profile(std::string_view content, const std::string& source) {
-  const Json document = parse_strict_json(content, source);
+  const nlohmann::json document = parse_strict_json(content, source);
   const JsonElement reader(document, source);
   reader.expect_format(kFormat, kVersion);
   reader.allow_fields({"format", "version", "compute", "links"});
@@ -51,10 +51,8 @@ std::string to_json(const Profile& profile) {
   json["format"] = kFormat;
   json["version"] = kVersion;
   json["compute"] = Json::object();
-  for (const auto& [kind, times] : profile.compute) {
-    Json& seconds = json["compute"][kind] = Json::object();
-    for (const auto& [signature, time] : times) seconds[signature] = time;
-  }
+  // Whole maps: field by field would look each one up among all before it.
+  for (const auto& [kind, times] : profile.compute) json["compute"][kind] = times;
   json["links"] = Json::array();
   for (const auto& [pair, time] : profile.links) {
     json["links"].push_back({{"from", pair.first.value},

@@ -13,7 +13,7 @@
 namespace doppler {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxReason = 300;  // bytes of a message that may hold a user's text
@@ -74,7 +74,7 @@ Json parse_strict_json(std::string_view content, const std::string& source) {
   }
 }
 
-std::string write_json(const Json& document, std::string_view what) {
+std::string write_json(const nlohmann::ordered_json& document, std::string_view what) {
   try {
     return document.dump(2) + "\n";
   } catch (const Json::exception&) {
@@ -196,7 +196,7 @@ double JsonElement::rate() const {
   return value;
 }
 
-Json rate_json(double rate) {
+nlohmann::ordered_json rate_json(double rate) {
   if (std::isinf(rate)) return kUnlimitedText;
   return rate;
 }

@@ -13,8 +13,9 @@
 namespace doppler {
 
 // The document. Throws ParseError "source:line:column: what" for bad syntax, a field that is given
-// twice in one object, numbers that no double holds, nesting deeper than 64.
-nlohmann::ordered_json parse_strict_json(std::string_view content, const std::string& source);
+// twice in one object, numbers that no double holds, nesting deeper than 64. O(size log size): the
+// fields of an object come sorted, for looking them up in the file's order takes their square.
+nlohmann::json parse_strict_json(std::string_view content, const std::string& source);
 
 // A document as text with indentation; numbers read back exactly. Throws InvalidError that names
 // `what` for text that is not UTF-8.
@@ -24,7 +25,7 @@ std::string write_json(const nlohmann::ordered_json& document, std::string_view 
 // "source: /path: what; how to mend it". Keeps references to the document and to the source.
 class JsonElement {
  public:
-  JsonElement(const nlohmann::ordered_json& value, const std::string& source)
+  JsonElement(const nlohmann::json& value, const std::string& source)
       : value_(&value), source_(&source) {}
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -49,11 +50,11 @@ class JsonElement {
   [[nodiscard]] double rate() const;
 
  private:
-  JsonElement(const nlohmann::ordered_json& value, const std::string& source, std::string path)
+  JsonElement(const nlohmann::json& value, const std::string& source, std::string path)
       : value_(&value), source_(&source), path_(std::move(path)) {}
   [[noreturn]] void fail_type(std::string_view wanted) const;
 
-  const nlohmann::ordered_json* value_;
+  const nlohmann::json* value_;
   const std::string* source_;
   std::string path_;  // JSON pointer; empty for the document
 };

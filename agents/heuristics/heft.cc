@@ -69,8 +69,9 @@ class Heft : public Agent {
     const std::size_t n_devices = model->n_devices();
     std::vector<std::vector<Timeline>> slots;
     for (std::size_t d = 0; d < n_devices; ++d) {
-      slots.emplace_back(
-          static_cast<std::size_t>(model->task().cluster.parts().devices[d].streams));
+      const std::int32_t streams = model->task().cluster.parts().devices[d].streams;
+      // Ties go to the smaller slot: those beyond the number of nodes stay empty.
+      slots.emplace_back(std::min(static_cast<std::size_t>(streams), model->n_nodes()));
     }
     Assignment assignment(model->n_nodes(), DeviceId{0});
     std::vector<double> end(model->n_nodes(), 0);

@@ -85,15 +85,10 @@ void TransferNetwork::request_one(double now, std::uint32_t index,
   transfer.requested = now;
   transfer.start = now;
   if (model_.options.network == Network::fair) {
-    const double moves = now + route.latency * factor;
-    transfer.end = moves;
-    if (moves > now || takes_no_time(transfer, route)) {
-      agenda_.add(moves, index);
-    } else {
-      begin_to_move(now, index, transfer);
-      for (std::uint32_t number : changed_) update(now, channels_[number], number);
-      changed_.clear();
-    }
+    // Also without latency it waits for arrivals(): all that begin to move at one instant share
+    // their channel anew once, not once each.
+    transfer.end = now + route.latency * factor;
+    agenda_.add(transfer.end, index);
     return;
   }
   const double duration = (route.latency + transfer.source->bytes / route.bandwidth) * factor;

@@ -75,5 +75,20 @@ TEST_CASE("HEFT's gaps are those of a search through every interval, zero-cost n
   }
 }
 
+TEST_CASE("HEFT on more slots than a machine could list is HEFT on a slot a node") {
+  testing::Draws draws(7);
+  const Graph graph = testing::random_graph(draws, 2);
+  const auto place = [&](std::size_t n_devices, std::int32_t streams) {
+    Cluster cluster({.name = "slots",
+                     .devices = std::vector<Device>(n_devices, {.kind = "k", .streams = streams}),
+                     .default_link = DefaultLink{.bandwidth = 1}});
+    CostModel costs = graph.raw_devices() > 1 ? CostModel() : CostModel::of(graph);
+    const Task task{.name = "slots", .graph = graph, .cluster = cluster, .cost_model = costs};
+    return assign(*make_agent("heft"), task).assignment;
+  };
+  const auto n_nodes = static_cast<std::int32_t>(graph.n_nodes());
+  CHECK(place(kMaxDevices, kMaxStreams) == place(kMaxDevices, std::max(1, n_nodes)));
+}
+
 }  // namespace
 }  // namespace doppler

@@ -277,5 +277,25 @@ TEST_CASE("an assignment that needs too much memory is told with device and byte
   CHECK(run(graph, cluster, {1, 1}, options).devices[1].peak_memory == 10);
 }
 
+TEST_CASE("Any number of transfers that begin at one instant share the channel from then on") {
+  constexpr int kProducers = 20000;
+  std::vector<NodeSpec> nodes(kProducers, {.seconds = 0, .bytes = 1});
+  std::vector<std::pair<int, int>> edges;
+  for (int p = 0; p < kProducers; ++p) edges.emplace_back(p, kProducers);
+  nodes.push_back({.seconds = 3});
+  const Graph graph = graph_of(nodes, edges);
+  Assignment assignment(graph.n_nodes(), DeviceId{0});
+  assignment[NodeId{kProducers}] = DeviceId{1};
+  for (const Schedule schedule : {Schedule::work_conserving, Schedule::bulk_synchronous}) {
+    const Execution execution = Simulator(graph, Cluster::uniform(2), CostModel::raw(),
+                                          {.network = Network::fair, .schedule = schedule})
+                                    .run(assignment);
+    CHECK_THAT(execution.makespan, WithinRel(kProducers + 3.0, 1e-12));
+    for (const TransferRun& transfer : execution.transfers) {
+      if (transfer.start != 0 || transfer.end != execution.makespan - 3) FAIL_CHECK("not together");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace doppler

@@ -262,6 +262,12 @@ TEST_CASE("a profile file that is not understood is refused with its place") {
   }
 }
 
+TEST_CASE("A profile of very many nodes is read in the time that its size needs") {
+  Profile profile;
+  for (int i = 0; i < 100000; ++i) profile.compute["k"]["node " + std::to_string(i)] = i;
+  CHECK(parse_profile(to_json(profile), "p.json") == profile);
+}
+
 TEST_CASE("A zero byte anywhere in a cluster or profile is refused with its place") {
   const std::string cluster = to_json(Cluster::uniform(2));
   const std::string profile = to_json(Profile{});
