@@ -18,10 +18,10 @@ namespace {
 class PythonVectorEnv {
  public:
   PythonVectorEnv(const std::shared_ptr<const EnvModel>& model, std::size_t n_envs,
-                  VectorEnvOptions options, bool flat)
+                  VectorEnvOptions options, ObservationOptions observation)
       : envs_(model, n_envs, options),
-        observer_(model, {.flat = flat, .share_static = true}, n_envs),
-        final_observer_(model, {.flat = flat}),
+        observer_(model, observation, n_envs),
+        final_observer_(model, {.flat = observation.flat}),
         stepped_tasks_(n_envs, 0) {}
 
   // `seeds`: None or [n]; `mask`: None or bool [n].
@@ -178,20 +178,22 @@ void bind_vector_environments(py::module_& module) {
   using Envs = PythonVectorEnv;
   py::class_<Envs> bound(
       module, "VectorEnv",
-      "VectorEnv(model, n_envs, *, autoreset, threads=0, flat=False): the environments behind "
-      "AssignVectorEnv.");
-  bound.def(
-      py::init([](const std::shared_ptr<EnvModel>& model, const py::object& n_envs,
-                  const py::object& autoreset, const py::object& threads, const py::object& flat) {
-        const VectorEnvOptions options{
-            .autoreset = parse_autoreset(text_of(autoreset, "autoreset")),
-            .n_threads = static_cast<int>(integer_of(threads, "threads", 0, 1024))};
-        return std::make_unique<Envs>(
-            model, static_cast<std::size_t>(integer_of(n_envs, "num_envs", 1, 1 << 20)), options,
-            boolean_of(flat, "flat"));
-      }),
-      py::arg("model").none(false), py::arg("n_envs"), py::kw_only(), py::arg("autoreset"),
-      py::arg("threads") = 0, py::arg("flat") = false);
+      "VectorEnv(model, n_envs, *, autoreset, threads=0, flat=False, share_static=False): the "
+      "environments behind AssignVectorEnv.");
+  bound.def(py::init([](const std::shared_ptr<EnvModel>& model, const py::object& n_envs,
+                        const py::object& autoreset, const py::object& threads,
+                        const py::object& flat, const py::object& share_static) {
+              const VectorEnvOptions options{
+                  .autoreset = parse_autoreset(text_of(autoreset, "autoreset")),
+                  .n_threads = static_cast<int>(integer_of(threads, "threads", 0, 1024))};
+              return std::make_unique<Envs>(
+                  model, static_cast<std::size_t>(integer_of(n_envs, "num_envs", 1, 1 << 20)),
+                  options,
+                  ObservationOptions{.flat = boolean_of(flat, "flat"),
+                                     .share_static = boolean_of(share_static, "share_static")});
+            }),
+            py::arg("model").none(false), py::arg("n_envs"), py::kw_only(), py::arg("autoreset"),
+            py::arg("threads") = 0, py::arg("flat") = false, py::arg("share_static") = false);
   bound.def("reset", &Envs::reset, py::arg("seeds") = py::none(), py::arg("mask") = py::none());
   bound.def("step", &Envs::step, py::arg("actions"));
   bound.def("observation", &Envs::observation, "[n_envs, ...]; static arrays are read-only.");

@@ -30,6 +30,8 @@ class VecEnv(vec_env.VecEnv):
     def __init__(self, num_envs: int = 1, **options: Any) -> None:
         if "autoreset_mode" in options:
             raise UsageError("autoreset_mode: Stable-Baselines3 has one of its own; leave it out")
+        # Algorithms make tensors of the arrays, and PyTorch warns of those that are read-only.
+        options = {"share_static": False, **options}
         self.envs = AssignVectorEnv(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
         self._actions: Any = None
         super().__init__(

@@ -24,13 +24,14 @@ class AssignVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     """``num_envs`` environments of one kind; what ``gymnasium.make_vec`` gives for our ids.
 
     Observations, rewards and infos are those of ``gymnasium.vector.SyncVectorEnv`` over
-    ``AssignEnv`` with the same seeds, and do not depend on the number of threads. Static arrays of
-    the observation are one read-only object as long as no environment gets another task; dynamic
-    arrays are new at each step.
+    ``AssignEnv`` with the same seeds, and do not depend on the number of threads.
 
     Args:
         num_envs: 1 to 2**20.
         task, tasks, mode, ...: as for ``AssignEnv``; ``tasks`` run side by side, padded.
+        share_static: static arrays of the observation are one read-only object as long as no
+            environment gets another task; False: new ones at each step. PyTorch warns once when it
+            is given a read-only array.
         autoreset_mode: "NextStep" (a finished environment is reset by the next step, whose action
             for it is ignored), "SameStep" (by the step that ends it; ``infos["final_obs"]`` and
             ``infos["final_info"]`` have the end) or "Disabled" (by ``reset(options={"reset_mask":
@@ -55,6 +56,7 @@ class AssignVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         on_illegal: str = "penalize",
         factored: bool = False,
         flat: bool = False,
+        share_static: bool = True,
         max_nodes: int | None = None,
         max_edges: int | None = None,
         max_devices: int | None = None,
@@ -93,6 +95,7 @@ class AssignVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
             },
         )
         self._flat = flat
+        self._share_static = share_static
         self._threads = threads
         self._envs = self._make_envs(num_envs)
         self.num_envs = len(self._envs)
@@ -116,6 +119,7 @@ class AssignVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
             autoreset=names[self.autoreset_mode],
             threads=self._threads,
             flat=self._flat,
+            share_static=self._share_static,
         )
 
     def reset(
