@@ -5,6 +5,12 @@
 >>> result = dg.agent("partner-list").assign(task)
 >>> execution = task.simulate(result.assignment)
 
+An environment of Gymnasium builds an assignment step by step; see AssignEnv.
+
+>>> import gymnasium
+>>> env = gymnasium.make("DopplerGym/llama-layer.p100x4-v0", mode="place")
+>>> observation, info = env.reset(seed=0)
+
 Values are immutable, compare by content, and can be pickled. Times are seconds, sizes bytes.
 """
 

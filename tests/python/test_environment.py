@@ -2,7 +2,9 @@
 
 import copy
 import itertools
+import json
 import pickle
+import threading
 import warnings
 
 import gymnasium as gym
@@ -390,7 +392,6 @@ def test_states_that_are_foreign_damaged_or_older_are_refused(task, rng):
 def test_out_of_memory_is_told_and_penalized():
     task = dg.task("chainmm@p100x4")
     parts = task.cluster.to_json()
-    import json
 
     document = json.loads(parts)
     for device in document["devices"]:
@@ -477,3 +478,27 @@ def test_async_vectors_of_gymnasium_work(task):
             assert rewards[i] == pytest.approx(-makespan / task.time_scale, rel=1e-12)
     finally:
         envs.close()
+
+
+def test_threads_that_share_an_environment_are_refused_not_mixed_up(task):
+    env = dg.AssignEnv(task, mode="oneshot")
+    faults, messages, makespans = [], [], set()
+
+    def work():
+        for _ in range(300):
+            try:
+                env.reset(seed=0)
+                makespans.add(env.step(np.zeros(12, int))[4]["makespan"])
+            except dg.UsageError as error:  # EpisodeError is one
+                messages.append(str(error))
+            except BaseException as error:
+                faults.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert makespans == {task.simulate(np.zeros(12, int)).makespan}
+    assert all("thread" in message or "episode" in message for message in messages)
