@@ -27,6 +27,9 @@ take_lock() {
   flock 9
 }
 
+# What the compiler cache holds serves every clone: paths below this one count as relative.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+
 # step NAME COMMAND...: one line with the seconds. The output goes to a log whose end is shown if
 # the command fails.
 step() {
