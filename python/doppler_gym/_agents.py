@@ -244,7 +244,8 @@ def decide(
     try:
         return _best(agent, task, seed, evaluations, seconds)
     except Exception as error:
-        raise RunError(f"agent {name!r} failed on {task.name!r}: {_told(error)}") from error
+        where = f" on {task.name!r}" if task.name else ""
+        raise RunError(f"agent {name!r} failed{where}: {_told(error)}") from error
 
 
 def _best(

@@ -210,11 +210,9 @@ class Impatient(dg.Agent):
         raise KeyboardInterrupt
 
 
-dg.register_agent("own-forgetful")(Forgetful)
-dg.register_agent("own-impatient")(Impatient)
-
-
 def test_what_an_agent_raises_is_the_cause_of_the_error_in_python():
+    dg.register_agent("own-forgetful")(Forgetful)
+    dg.register_agent("own-impatient")(Impatient)
     agent = dg.agent("own-forgetful")
     for _ in range(2):
         with pytest.raises(dg.RunError, match="agent 'own-forgetful' failed on") as caught:
