@@ -210,7 +210,13 @@ Command Command::add(const std::string& name, const HelpText& help) {
 
 void Command::option(const OptionText& text, Accept accept, bool required) {
   const std::string name = text.name.substr(0, text.name.find(','));
-  CLI::callback_t callback = [name, accept = std::move(accept)](const CLI::results_t& values) {
+  CLI::callback_t callback = [app = app_, name,
+                              accept = std::move(accept)](const CLI::results_t& values) {
+    // The library would take the next option for the value that was forgotten.
+    for (const std::string& value : values) {
+      if (!value.starts_with('-') || app->get_option_no_throw(value) == nullptr) continue;
+      throw UsageError(name + " needs a value; '" + value + "' is an option");
+    }
     accept(name, values);
     return true;
   };
@@ -256,6 +262,13 @@ void run_command_line(int argc, const char* const* argv,
   Command program(app);
   add_commands(program);
 
+  // An option with nothing after its '=' would take the next word for its value.
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      throw UsageError(std::string(word.substr(0, word.size() - 1)) + " is empty; give it a value");
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

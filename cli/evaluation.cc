@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "cli/problem.h"
@@ -93,7 +94,11 @@ void run_all(std::vector<Cell>& cells, const EvaluationPlan& plan) {
   const std::size_t wanted = plan.jobs > 0 ? static_cast<std::size_t>(plan.jobs) : cores;
   {
     std::vector<std::jthread> threads;
-    for (std::size_t t = 1; t < std::min(wanted, items.size()); ++t) threads.emplace_back(work);
+    try {
+      for (std::size_t t = 1; t < std::min(wanted, items.size()); ++t) threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The machine has no more threads; those that there are do the work.
+    }
     work();
   }
   for (const std::exception_ptr& fault : faults) {

@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "graphs/error.h"
 #include "graphs/file.h"
+#include "graphs/parse_error.h"
 
 namespace doppler::cli {
 namespace {
@@ -28,6 +30,10 @@ void print(std::string_view text) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EPIPE) {
       throw BrokenPipe{};
+    } else if (errno == EAGAIN) {
+      // Whoever started this made the output non-blocking; wait until it takes more.
+      pollfd output{STDOUT_FILENO, POLLOUT, 0};
+      poll(&output, 1, -1);
     } else if (errno != EINTR) {
       throw RunError(std::string("standard output cannot be written: ") + std::strerror(errno));
     }
@@ -65,9 +71,10 @@ void deliver(const std::string& path, std::string_view content) {
 
 std::string readable_message(std::string_view message) {
   std::string text;
+  const bool is_utf8 = find_bad_utf8(message) == std::string_view::npos;
   for (char c : message) {
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n') || byte == 0x7F) {
+    if ((byte < 0x20 && c != '\n') || byte == 0x7F || (byte >= 0x80 && !is_utf8)) {
       text += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 0xFU]};
     } else {
       text += c;

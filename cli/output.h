@@ -20,8 +20,8 @@ void check_can_save(const std::string& path);
 // save() if there is a path, else print().
 void deliver(const std::string& path, std::string_view content);
 
-// A message that fits on a screen and a terminal: control characters are shown as \xNN, and beyond
-// 1,800 bytes it ends with how much was left out.
+// A message that fits on a screen and a terminal: control characters and what is not UTF-8 are
+// shown as \xNN, and beyond 1,800 bytes it ends with how much was left out.
 std::string readable_message(std::string_view message);
 
 }  // namespace doppler::cli

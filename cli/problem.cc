@@ -1,8 +1,6 @@
 #include "cli/problem.h"
 
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "datasets/tasks.h"
 #include "graphs/cluster_format.h"
 #include "graphs/error.h"
+#include "graphs/file.h"
 #include "graphs/formats.h"
 
 namespace doppler::cli {
@@ -162,8 +161,7 @@ Task make_problem_of_graph(const std::string& path, const std::string& cluster,
 
 Graph load_graph(const std::string& path) {
   if (path != "-") return read_graph(path);
-  const std::string content{std::istreambuf_iterator<char>(std::cin), {}};
-  return parse_graph(content, "standard input");
+  return parse_graph(read_standard_input(), "standard input");
 }
 
 Assignment load_assignment(const std::string& path, const Task& task) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
@@ -35,11 +36,18 @@ int fail(const std::string& message, int exit_code) {
   return exit_code;
 }
 
+bool is_lack_of_threads(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  return system != nullptr && system->code() == std::errc::resource_unavailable_try_again;
+}
+
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
   try {
+    // A reader that left, or a limit on file sizes, fails a write and does not end the process.
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     end_on_interrupt();
     run_command_line(argc, argv, add_commands);
     return 0;
@@ -50,6 +58,10 @@ int run_command(int argc, const char* const* argv) {
   } catch (const std::bad_alloc&) {
     return fail("this machine has too little memory for that; try a smaller problem", kFailed);
   } catch (const std::exception& error) {
+    if (is_lack_of_threads(error)) {
+      return fail("this machine allows no further thread; use fewer, or end other programs",
+                  kFailed);
+    }
     return fail(std::string("internal error: ") + error.what() +
                     "; this is a fault of doppler-gym, please report it with the command line",
                 kFailed);

@@ -105,6 +105,9 @@ struct ClusterParts {
 class Cluster {
  public:
   Cluster();  // one device of rate 1
+  // Copies share storage. There is no move: what was moved from is still the same cluster.
+  Cluster(const Cluster&) = default;
+  Cluster& operator=(const Cluster&) = default;
 
   // Checks the parts as a whole and finds a route for each pair: the link if there is one, else a
   // path: fewest hops, then least latency, then larger bandwidth, then smaller device ids along it.

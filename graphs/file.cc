@@ -1,11 +1,13 @@
 #include "graphs/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -58,12 +60,48 @@ void check_name(const std::string& path, const std::string& verb) {
   }
 }
 
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// Where a chain of symbolic links ends, whether or not there is a file yet.
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  namespace fs = std::filesystem;
+  fs::path target = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code code;
+    const fs::path next = fs::read_symlink(target, code);
+    if (code) return target.string();  // no link
+    target = target.parent_path() / next;
+  }
+  fail(path, "write", ELOOP);
+}
+
+// A name for mkostemp() beside the target: the target's own, shortened if no more than that fits.
+std::string temporary_name(const std::string& target) {
+  constexpr std::size_t kMostBytes = 240;  // file systems take 255
+  const std::size_t slash = target.rfind('/');
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  const bool is_legal = target.size() - begin <= NAME_MAX;  // else the system shall refuse it
+  return (is_legal ? target.substr(0, begin + kMostBytes) : target) + ".XXXXXX";
+}
+
 // Written under a name of its own in the target's folder; removed unless it was renamed.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& target)
-      : name_(target + ".XXXXXX"), file_(::mkostemp(name_.data(), O_CLOEXEC)) {
-    if (file_.number() < 0) fail(target, "write", errno);
+  // `shown` is the user's name for the target.
+  TemporaryFile(const std::string& target, const std::string& shown)
+      : name_(temporary_name(target)), file_(::mkostemp(name_.data(), O_CLOEXEC)) {
+    if (file_.number() >= 0) return;
+    const int code = errno;
+    const std::string folder = folder_of(target);
+    std::error_code ignored;
+    if (code != ENOENT || std::filesystem::is_directory(folder, ignored)) {
+      fail(shown, "write", code);
+    }
+    throw RunError(shown + ": cannot write: there is no folder '" + folder + "'; make it first");
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -93,6 +131,40 @@ class TemporaryFile {
   Descriptor file_;
 };
 
+// Everything from an open file on; `path` is its name in messages, `n_expected` how many bytes it
+// seems to have.
+std::string read_to_end(int file, const std::string& path, std::size_t n_expected,
+                        std::size_t max_bytes) {
+  const auto refuse_size = [&] {
+    throw RunError(path + ": cannot read: larger than " + std::to_string(max_bytes) + " bytes");
+  };
+  if (n_expected > max_bytes) refuse_size();
+  std::string content;
+  std::size_t n_bytes = 0;
+  // One byte beyond the size, so that the read that finds the end needs no larger buffer.
+  content.resize(n_expected + 1);
+  while (true) {
+    if (n_bytes == content.size()) {
+      constexpr std::size_t kLeastGrowth = 65536;
+      content.resize(std::min(n_bytes + std::max(n_bytes, kLeastGrowth), max_bytes + 1));
+    }
+    const ssize_t n_read = ::read(file, content.data() + n_bytes, content.size() - n_bytes);
+    if (n_read < 0 && errno == EINTR) continue;
+    if (n_read < 0 && errno == EAGAIN) {
+      // Standard input may be non-blocking; wait for more.
+      pollfd input{file, POLLIN, 0};
+      ::poll(&input, 1, -1);
+      continue;
+    }
+    if (n_read < 0) fail(path, "read", errno);
+    if (n_read == 0) break;
+    n_bytes += static_cast<std::size_t>(n_read);
+    if (n_bytes > max_bytes) refuse_size();
+  }
+  content.resize(n_bytes);
+  return content;
+}
+
 // The permissions that a new file of this process gets.
 mode_t default_mode() {
   // The mask can only be read by setting it; this reads it once, before threads of ours write
@@ -115,53 +187,31 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
   struct stat status = {};
   if (::fstat(file.number(), &status) != 0) fail(path, "read", errno);
   require_regular(path, "read", status.st_mode);
-  const auto refuse_size = [&] {
-    throw RunError(path + ": cannot read: larger than " + std::to_string(max_bytes) + " bytes");
-  };
   const auto n_expected = static_cast<std::size_t>(status.st_size);
-  if (n_expected > max_bytes) refuse_size();
-  std::string content;
-  std::size_t n_bytes = 0;
-  // One byte beyond the size, so that the read that finds the end needs no larger buffer.
-  content.resize(n_expected + 1);
-  while (true) {
-    if (n_bytes == content.size()) content.resize(2 * content.size());
-    const ssize_t n_read =
-        ::read(file.number(), content.data() + n_bytes, content.size() - n_bytes);
-    if (n_read < 0 && errno == EINTR) continue;
-    if (n_read < 0) fail(path, "read", errno);
-    if (n_read == 0) break;
-    n_bytes += static_cast<std::size_t>(n_read);
-    if (n_bytes > max_bytes) refuse_size();
-  }
-  content.resize(n_bytes);
-  return content;
+  return read_to_end(file.number(), path, n_expected, max_bytes);
+}
+
+std::string read_standard_input(std::size_t max_bytes) {
+  return read_to_end(STDIN_FILENO, "standard input", 0, max_bytes);
 }
 
 void write_file(const std::string& path, std::string_view content) {
   check_name(path, "write");
-  namespace fs = std::filesystem;
-  std::error_code code;
-  // A symbolic link stays one: the file that it names is replaced.
-  const std::string target = fs::is_symlink(fs::symlink_status(path, code))
-                                 ? fs::weakly_canonical(path, code).string()
-                                 : path;
-  if (code && code != std::errc::no_such_file_or_directory) fail(path, "write", code.value());
   mode_t mode = default_mode();
   struct stat status = {};
-  if (::stat(target.c_str(), &status) == 0) {
+  if (::stat(path.c_str(), &status) == 0) {
     require_regular(path, "write", status.st_mode);
     mode = status.st_mode & 07777;
-    if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail(path, "write", errno);
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) fail(path, "write", errno);
   }
-  TemporaryFile temporary(target);
+  // A symbolic link stays one: the file that it names is replaced, or made.
+  const std::string target = behind_links(path);
+  TemporaryFile temporary(target, path);
   temporary.write(content, mode, path);
   temporary.rename(target);
   // The new name itself reaches the disk with its folder; not every file system can sync a folder,
   // and the file is whole either way.
-  const fs::path folder = fs::path(target).parent_path();
-  const Descriptor opened(
-      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor opened(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.number() >= 0) ::fsync(opened.number());
 }
 

@@ -10,8 +10,13 @@ namespace doppler {
 // directory, no permission, or a file beyond `max_bytes`.
 std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{4} << 30);
 
+// The rest of standard input, with the same errors. The limit is lower, for the size is not known
+// beforehand and the buffer has to grow.
+std::string read_standard_input(std::size_t max_bytes = std::size_t{2} << 30);
+
 // Writes under a temporary name in the same folder, syncs, renames over `path`: after a crash or
-// Ctrl-C there is the old file or the new one. Throws RunError that names the path.
+// Ctrl-C there is the old file or the new one. A symbolic link is followed, also to a file that is
+// not there yet. Throws RunError that names the path.
 void write_file(const std::string& path, std::string_view content);
 
 }  // namespace doppler

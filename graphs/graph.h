@@ -83,6 +83,9 @@ class GraphBuilder;
 class Graph {
  public:
   Graph();  // the empty graph
+  // Copies share storage. There is no move: what was moved from is still the same graph.
+  Graph(const Graph&) = default;
+  Graph& operator=(const Graph&) = default;
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] std::size_t n_nodes() const;

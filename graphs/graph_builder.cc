@@ -345,7 +345,9 @@ void GraphBuilder::State::check_inputs(Faults& faults) const {
 void GraphBuilder::State::check_raw_compute(Faults& faults) const {
   const std::vector<double>& raw = storage->raw_compute;
   if (raw.empty() && (storage->raw_devices == 0 || n_nodes() == 0)) return;
-  if (storage->raw_devices == 0 || raw.size() != n_nodes() * storage->raw_devices) {
+  // By division: the product of a wrong number of devices may overflow to a right one.
+  const std::size_t n_devices = storage->raw_devices;
+  if (n_devices == 0 || raw.size() / n_devices != n_nodes() || raw.size() % n_devices != 0) {
     faults.add("raw compute costs: " + std::to_string(raw.size()) + " numbers for " +
                std::to_string(n_nodes()) + " nodes and " + std::to_string(storage->raw_devices) +
                " devices; give one a node, or one a node and device");

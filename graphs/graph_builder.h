@@ -10,7 +10,8 @@
 namespace doppler {
 
 // Collects nodes, edges and inputs in any order and checks everything at once in build(). Not
-// thread safe. Memory: flat arrays, about 150 bytes a node and 12 an edge beside the strings.
+// thread safe. One that was moved from may only be assigned to or destroyed. Memory: flat arrays,
+// about 150 bytes a node and 12 an edge beside the strings.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string graph_name = "");

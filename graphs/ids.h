@@ -9,13 +9,15 @@
 
 namespace doppler {
 
-// An index into one kind of thing, counted from 0. A regular value of 4 bytes; default is 0.
+// An index into one kind of thing, counted from 0. A regular value of 4 bytes; default is 0. An
+// index that 4 bytes cannot hold becomes -1, which names nothing and is refused like any wrong id.
 template <class Tag>
 struct Id {
   std::int32_t value = 0;
 
   constexpr Id() = default;
-  constexpr explicit Id(std::int64_t index) : value(static_cast<std::int32_t>(index)) {}
+  constexpr explicit Id(std::int64_t index)
+      : value(static_cast<std::int32_t>(index) == index ? static_cast<std::int32_t>(index) : -1) {}
 
   // The value as an index into an array.
   [[nodiscard]] constexpr std::size_t index() const { return static_cast<std::size_t>(value); }

@@ -44,6 +44,10 @@ std::string reason_of(std::string_view message) {
 }  // namespace
 
 Json parse_strict_json(std::string_view content, const std::string& source) {
+  // The library takes a zero byte for the end of the text.
+  if (const std::size_t nul = content.find('\0'); nul != std::string_view::npos) {
+    throw_parse_error(content, source, nul, "a zero byte; this is not a text file");
+  }
   std::vector<std::set<std::string>> open_objects;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxDepth) {

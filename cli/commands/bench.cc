@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/commands/commands.h"
@@ -29,9 +30,11 @@ assignment. Default problem: published/llama-layer.)",
 doppler-gym bench --task llama-layer@p100x4 --network fair --threads 2 --json)"};
 
 constexpr const char* kDefaultTask = "published/llama-layer";
+constexpr std::size_t kMostNodes = std::size_t{1} << 20;        // of all runs of a batch
+constexpr std::size_t kMostNodesStored = std::size_t{1} << 26;  // of all assignments
 constexpr std::size_t kMostAssignments = 256;
-constexpr std::size_t kMostDevicesStored = std::size_t{1} << 24;  // of all assignments
-constexpr std::size_t kMovesChecked = 64;
+constexpr std::size_t kMostMoves = 1024;
+constexpr std::size_t kMostMovesChecked = 64;
 
 struct BenchOptions {
   ProblemOptions problem;
@@ -64,6 +67,19 @@ class Draws {
   std::uint64_t count_ = 0;
 };
 
+// How many runs a batch has: a batch of a large graph is short too, or --seconds would mean little.
+std::size_t batch_size(std::size_t n_nodes, std::size_t most) {
+  return std::clamp<std::size_t>(kMostNodes / n_nodes, 1, most);
+}
+
+// At least a row a thread, as far as memory allows.
+std::size_t assignments_of(std::size_t n_nodes, std::int64_t threads) {
+  const std::size_t n_threads = threads > 0 ? static_cast<std::size_t>(threads)
+                                            : std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t stored = std::max<std::size_t>(1, kMostNodesStored / n_nodes);
+  return std::min(std::max(batch_size(n_nodes, kMostAssignments), n_threads), stored);
+}
+
 // Repeats a batch, which returns how many makespans it computed, until the time is over.
 Speed measure(double seconds, const std::function<std::int64_t()>& batch) {
   using Clock = std::chrono::steady_clock;
@@ -79,7 +95,7 @@ Speed measure(double seconds, const std::function<std::int64_t()>& batch) {
 
 // A speed is worth nothing if the values are wrong.
 void check_moves(Simulator& simulator, std::span<const DeviceId> base,
-                 const std::vector<Move>& moves) {
+                 std::span<const Move> moves) {
   std::vector<DeviceId> changed(base.begin(), base.end());
   simulator.set_base(base);
   for (const Move& move : moves) {
@@ -107,20 +123,19 @@ void bench(BenchOptions options) {
   if (n_nodes == 0) throw UsageError(task.name + " has no nodes; there is nothing to measure");
 
   Draws draws(task.options.seed);
-  const std::size_t n_assignments =
-      std::clamp<std::size_t>(kMostDevicesStored / n_nodes, 1, kMostAssignments);
+  const std::size_t n_assignments = assignments_of(n_nodes, options.threads);
   std::vector<DeviceId> assignments;
   for (std::size_t i = 0; i < n_assignments * n_nodes; ++i) {
     assignments.emplace_back(draws.below(n_devices));
   }
   std::vector<Move> moves;
-  for (std::size_t i = 0; i < 1024; ++i) {
+  for (std::size_t i = 0; i < batch_size(n_nodes, kMostMoves); ++i) {
     moves.push_back({NodeId{draws.below(n_nodes)}, DeviceId{draws.below(n_devices)}});
   }
   const std::span<const DeviceId> base(assignments.data(), n_nodes);
 
   Simulator simulator = task.simulator();
-  check_moves(simulator, base, {moves.begin(), moves.begin() + kMovesChecked});
+  check_moves(simulator, base, std::span(moves).first(std::min(moves.size(), kMostMovesChecked)));
   const Speed random = measure(options.seconds, [&] {
     const auto values = simulator.makespans(assignments, static_cast<int>(options.threads));
     return static_cast<std::int64_t>(values.size());

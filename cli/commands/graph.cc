@@ -1,7 +1,9 @@
 // doppler-gym graph: show, generate, convert and check graphs.
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "cli/commands/commands.h"
@@ -61,7 +63,11 @@ constexpr std::int64_t kMostDevices = 4096;  // as in cluster presets
 
 // What the format's name, else the file's ending, else nothing says.
 GraphFormat output_format(const GraphOptions& options) {
-  if (options.format) return parse_graph_format(*options.format);
+  if (options.format) {
+    const GraphFormat format = parse_graph_format(*options.format);
+    if (format != GraphFormat::msr) return format;
+    throw UsageError("--to: graphs are not written in format 'msr'; give json, text or dot");
+  }
   if (options.out.ends_with(".dot") || options.out.ends_with(".gv")) return GraphFormat::dot;
   if (options.out.ends_with(".txt")) return GraphFormat::text;
   return GraphFormat::json;
@@ -78,19 +84,25 @@ std::string written(const Graph& graph, GraphFormat format) {
     case GraphFormat::msr:
       break;
   }
-  throw UsageError("--to: graphs are not written in format 'msr'; give json, text or dot");
+  throw std::logic_error("format 'msr' is not written");
 }
 
-void deliver_graph(const Graph& graph, const GraphOptions& options) {
+// Writes the graph that `make` gives; what is wrong with the output is told before that work.
+void deliver_graph(const GraphOptions& options, const std::function<Graph()>& make) {
+  const std::string path = options.out == "-" ? "" : options.out;
   const GraphFormat format = output_format(options);
-  deliver(options.out == "-" ? "" : options.out, written(graph, format));
+  check_can_save(path);
+  deliver(path, written(make(), format));
 }
 
 Graph graph_to_show(const GraphOptions& options, const std::optional<Cluster>& cluster) {
   if (options.file.empty() == !options.workload) {
     throw UsageError("graph show needs a FILE or --workload NAME, one of them");
   }
-  if (!options.workload) return load_graph(options.file);
+  if (!options.workload) {
+    if (options.devices) throw UsageError("--devices goes with --workload; a file is not cut");
+    return load_graph(options.file);
+  }
   const auto devices = cluster ? static_cast<std::int64_t>(cluster->n_devices()) : 4;
   return make_workload(*options.workload, options.devices.value_or(devices));
 }
@@ -188,6 +200,9 @@ std::string graph_text(const Json& json) {
 }
 
 void show(const GraphOptions& options) {
+  if (options.dot && options.json) {
+    throw UsageError("--dot and --json exclude each other; give one");
+  }
   std::optional<Cluster> cluster;
   if (options.cluster) cluster = make_cluster(*options.cluster);
   const Graph graph = graph_to_show(options, cluster);
@@ -244,7 +259,8 @@ void add_generate(Command& graph) {
                   ".dot), else json"},
                  into(options->format));
   command.run([options] {
-    deliver_graph(make_workload(*options->workload, options->devices.value_or(4)), *options);
+    deliver_graph(*options,
+                  [&] { return make_workload(*options->workload, options->devices.value_or(4)); });
   });
 }
 
@@ -258,7 +274,7 @@ void add_convert(Command& graph) {
                   "json, text (the paper's format) or dot. Default: by the ending of OUT (.txt, "
                   ".dot), else json"},
                  into(options->format));
-  command.run([options] { deliver_graph(load_graph(options->file), *options); });
+  command.run([options] { deliver_graph(*options, [&] { return load_graph(options->file); }); });
 }
 
 void add_check(Command& graph) {

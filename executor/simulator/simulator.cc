@@ -292,6 +292,8 @@ std::vector<double> Simulator::makespans(std::span<const DeviceId> assignments, 
 
 double Simulator::set_base(std::span<const DeviceId> assignment) {
   State& state = *state_;
+  // Refused here, before the base of former calls is touched: half of an assignment is no base.
+  state.workers.front().load(assignment, -1);
   if (!state.base) state.base.emplace(state.model);
   state.base->load(assignment, -1);
   state.base_makespan = state.base->can_resume()

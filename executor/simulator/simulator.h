@@ -17,7 +17,8 @@ namespace doppler {
 
 // A simulator for one graph on one cluster: everything that does not depend on the assignment is
 // computed once. Copies of graph and cluster share storage with the caller's. A Simulator may be
-// used by one thread at a time, except makespans(), which runs its own threads.
+// used by one thread at a time, except makespans(), which runs its own threads. One that was moved
+// from may only be assigned to or destroyed.
 class Simulator {
  public:
   // Throws InvalidError if the parts do not fit each other. O((nodes + edges) log nodes).
@@ -47,7 +48,8 @@ class Simulator {
 
   // One-node changes: set_base() runs an assignment and remembers it; makespan_after_move() is the
   // makespan with one node elsewhere, resuming where the change first matters; accept_move() makes
-  // such a change the new base. Same values as makespan().
+  // such a change the new base. Same values as makespan(). What they refuse leaves the base as it
+  // was; without a base the latter two throw UsageError.
   double set_base(std::span<const DeviceId> assignment);
   double makespan_after_move(NodeId node, DeviceId device);
   double accept_move(NodeId node, DeviceId device);

@@ -137,7 +137,7 @@ def register_agent(
     Parameters with a default (bool, int, float or str) can be given as for every agent:
     ``mine(depth=3)``. A package registers by an entry point of the group ``doppler_gym.agents``
     instead, for every ``doppler-gym`` command: its name is that of the agent, its object the class
-    or function. It is loaded when an agent is made, without parameters.
+    or function. It is loaded when an agent is made, without parameters. A class may have both.
 
     The agent plays with ``on_illegal="raise"``, and ``mode="sequential"`` unless its
     ``environment`` says otherwise. What it raises ends the run by a ``RunError`` that names it. An
@@ -162,6 +162,8 @@ def register_agent(
     """
 
     def register(factory: _Factory) -> _Factory:
+        if _entry_points.get(name) == f"{factory.__module__}:{factory.__qualname__}":
+            return factory  # this very agent
         lines = (inspect.getdoc(factory) or "").splitlines()
         first_line = lines[0] if lines else ""
         _core.register_agent(name, summary or first_line, source, _parameters(factory), factory)
@@ -186,6 +188,10 @@ def _parameters(factory: Callable[..., Any]) -> list[tuple[str, Any]]:
     return found
 
 
+# What has been registered by entry points: name and "module:object".
+_entry_points: dict[str, str] = {}
+
+
 def register_entry_points() -> None:
     """Registers the agents of installed packages; none of them is loaded."""
     for entry_point in metadata.entry_points(group="doppler_gym.agents"):
@@ -198,6 +204,8 @@ def register_entry_points() -> None:
                 f"doppler_gym.agents is left out: {error}",
                 stacklevel=2,
             )
+        else:
+            _entry_points[entry_point.name] = entry_point.value
 
 
 class _Loaded:

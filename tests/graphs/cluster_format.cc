@@ -262,5 +262,15 @@ TEST_CASE("a profile file that is not understood is refused with its place") {
   }
 }
 
+TEST_CASE("A zero byte anywhere in a cluster or profile is refused with its place") {
+  const std::string cluster = to_json(Cluster::uniform(2));
+  const std::string profile = to_json(Profile{});
+  for (const std::string& tail : {std::string("\0", 1), std::string("\0rubbish", 8)}) {
+    CHECK(refusal_of(cluster + tail).find("zero byte") != std::string::npos);
+    CHECK(refusal_of_profile(profile + tail).find("zero byte") != std::string::npos);
+  }
+  CHECK(refusal_of(std::string("\0", 1)).starts_with("c.json:1:1: "));
+}
+
 }  // namespace
 }  // namespace doppler

@@ -4,13 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "graphs/error.h"
 #include "tests/support/catch.h"
@@ -179,6 +183,111 @@ TEST_CASE("A write keeps the permissions of the old file and follows a symbolic 
   CHECK(fs::is_symlink(link));
   CHECK(read_file(path) == "new");
   CHECK(mode_of(path) == 0640);
+}
+
+TEST_CASE("A write through links to a file that is not there yet makes it, and keeps the links") {
+  const TemporaryFolder folder;
+  fs::create_symlink("inner", folder.at("outer"));
+  fs::create_symlink(folder.at("file"), folder.at("inner"));
+  write_file(folder.at("outer"), "new");
+  CHECK(fs::is_symlink(folder.at("outer")));
+  CHECK(fs::is_symlink(folder.at("inner")));
+  CHECK(!fs::is_symlink(folder.at("file")));
+  CHECK(read_file(folder.at("file")) == "new");
+  CHECK(folder.n_files() == 3);
+
+  fs::create_symlink("none/file", folder.at("nowhere"));
+  fs::create_symlink("circle", folder.at("circle"));
+  for (const char* name : {"nowhere", "circle"}) {
+    check_refused(folder.at(name), [&] { write_file(folder.at(name), "x"); });
+    CHECK(fs::is_symlink(folder.at(name)));
+  }
+  CHECK(folder.n_files() == 5);
+}
+
+TEST_CASE("A name as long as the system takes can be written, a longer one is refused") {
+  const TemporaryFolder folder;
+  for (const std::size_t length : {240, 241, 248, 249, 255}) {
+    const std::string path = folder.at(std::string(length, 'n'));
+    for (const char* content : {"first", "second"}) {
+      write_file(path, content);
+      CHECK(read_file(path) == content);
+    }
+    REQUIRE(fs::remove(path));
+    CHECK(folder.n_files() == 0);
+  }
+  const std::string path = folder.at(std::string(256, 'n'));
+  check_refused(path, [&] { write_file(path, "x"); });
+}
+
+TEST_CASE("A write into a folder that is missing names the folder") {
+  const TemporaryFolder folder;
+  try {
+    write_file(folder.at("none/file"), "x");
+    FAIL("no error");
+  } catch (const RunError& error) {
+    CHECK(std::string(error.what()).find("no folder '" + folder.at("none") + "'") !=
+          std::string::npos);
+  }
+}
+
+// Standard input is this file, or closed, as long as it lives.
+class StandardInput {
+ public:
+  explicit StandardInput(int file) : before_(::dup(STDIN_FILENO)) {
+    if (file >= 0) {
+      REQUIRE(::dup2(file, STDIN_FILENO) == STDIN_FILENO);
+      ::close(file);
+    } else {
+      ::close(STDIN_FILENO);
+    }
+  }
+  ~StandardInput() {
+    ::dup2(before_, STDIN_FILENO);
+    ::close(before_);
+  }
+  StandardInput(const StandardInput&) = delete;
+  StandardInput& operator=(const StandardInput&) = delete;
+
+ private:
+  int before_;
+};
+
+TEST_CASE("Standard input is read to its end, and refused where it cannot be") {
+  const TemporaryFolder folder;
+  std::string content(300000, 'x');
+  content += '\0';
+  write_file(folder.at("file"), content);
+  {
+    const StandardInput input(::open(folder.at("file").c_str(), O_RDONLY));
+    CHECK(read_standard_input() == content);
+    CHECK(read_standard_input().empty());
+  }
+  {
+    const StandardInput input(::open("/dev/zero", O_RDONLY));
+    check_refused("standard input", [] { (void)read_standard_input(100000); });
+  }
+  {
+    const StandardInput input(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY));
+    check_refused("standard input", [] { (void)read_standard_input(); });
+  }
+  const StandardInput closed(-1);
+  check_refused("standard input", [] { (void)read_standard_input(); });
+}
+
+TEST_CASE("Standard input that does not block is waited for") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  REQUIRE(::fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
+  const StandardInput input(ends[0]);
+  std::jthread writer([end = ends[1]] {
+    for (const char* part : {"one ", "two"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (::write(end, part, std::strlen(part)) < 0) std::abort();
+    }
+    ::close(end);
+  });
+  CHECK(read_standard_input() == "one two");
 }
 
 }  // namespace

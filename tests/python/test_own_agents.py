@@ -57,6 +57,7 @@ LAST = """
     import numpy as np
     import doppler_gym as dg
 
+    @dg.register_agent("last-device")
     class Last(dg.Agent):
         environment = {"mode": "place"}
         deterministic = True
