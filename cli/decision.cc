@@ -32,9 +32,20 @@ Assignment decide_assignment(const DecisionOptions& options, const Task& task) {
   return run_agent(*options.agent, task, options.budget, task.options.seed).assignment;
 }
 
+std::unique_ptr<Agent> named_agent(const std::string& spelling) {
+  try {
+    return make_agent(spelling);
+  } catch (const UsageError& error) {
+    if (agents().contains(NamedCall::parse(spelling).name)) throw;
+    throw UsageError(std::string(error.what()) +
+                     "; agents written in Python are known to the Python package's doppler-gym "
+                     "only, by an entry point doppler_gym.agents");
+  }
+}
+
 AssignResult run_agent(const std::string& agent, const Task& task, const BudgetOptions& budget,
                        std::uint64_t seed) {
-  const std::unique_ptr<Agent> made = make_agent(agent);
+  const std::unique_ptr<Agent> made = named_agent(agent);
   AssignOptions options;
   options.seed = seed;
   options.max_evaluations = budget.evaluations;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,10 @@ void add_decision_options(Command& command, DecisionOptions& options);
 
 // The assignment that the options name, checked. Throws UsageError unless there is exactly one.
 Assignment decide_assignment(const DecisionOptions& options, const Task& task);
+
+// A registered agent by its spelling. Throws UsageError; for an unknown name it also says where
+// agents that are written in Python are known.
+std::unique_ptr<Agent> named_agent(const std::string& spelling);
 
 // What the named agent finds with this seed within the budget.
 AssignResult run_agent(const std::string& agent, const Task& task, const BudgetOptions& budget,

@@ -82,15 +82,43 @@ install_package() {
   touch -r "$stamp.begin" "$stamp"
 }
 
-# run_python_tests [PYTEST ARGUMENT...]: shows the summary, and on failure what failed.
+# run_python_tests NAME INTERPRETER [PYTEST ARGUMENT...]: shows the summary, and on failure what
+# failed.
 run_python_tests() {
-  local start=$SECONDS status=0 log=$logs/tests-python.log
-  printf '%-34s' "tests python"
-  "$python" -m pytest -q --color=no "$@" >"$log" 2>&1 </dev/null 9>&- || status=$?
+  local start=$SECONDS status=0 log=$logs/tests-$1.log interpreter=$2
+  printf '%-34s' "tests $1"
+  shift 2
+  "$interpreter" -m pytest -q --color=no "$@" >"$log" 2>&1 </dev/null 9>&- || status=$?
   printf '%5d s\n' $((SECONDS - start))
   if ((status)); then
     tail -n 200 "$log"
     fail "the whole log is $log"
   fi
   tail -n 1 "$log"
+}
+
+# choose_rllib INSTALL: sets `python_of_rllib` to the interpreter of build/venv-rllib, made and filled
+# if INSTALL is yes. RLlib pins its Gymnasium, so it has an environment of its own; whatever `python`
+# holds (PyTorch, the package) and the pin leaves alone is shared with it.
+choose_rllib() {
+  local install=$1 missing site
+  python_of_rllib=$root/build/venv-rllib/bin/python
+  site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  local shared="import site; site.addsitedir('$site')" link
+  link=$("$python_of_rllib" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    2>/dev/null)/shared.pth || true
+  if [[ ! -f $link || $(<"$link") != "$shared" ]]; then
+    [[ $install == yes ]] || fail "build/venv-rllib is missing; leave --no-install out once."
+    step "make build/venv-rllib" "$python" -m venv --clear build/venv-rllib
+    link=$("$python_of_rllib" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth
+    echo "$shared" >"$link"
+  fi
+  missing=$("$python_of_rllib" scripts/missing_requirements.py rllib)
+  if [[ -n $missing ]]; then
+    [[ $install == yes ]] ||
+      fail "$python_of_rllib lacks these packages; leave --no-install out once:" "$missing"
+    mapfile -t missing <<<"$missing"
+    step "install RLlib" "$python_of_rllib" -m pip install --disable-pip-version-check \
+      "${missing[@]}"
+  fi
 }

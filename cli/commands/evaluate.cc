@@ -66,7 +66,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options) {
   }
   EvaluationPlan plan;
   plan.agents = options.agents.empty() ? all_heuristics() : options.agents;
-  for (const std::string& agent : plan.agents) make_agent(agent);  // a slip is told before any run
+  for (const std::string& agent : plan.agents) named_agent(agent);  // a slip is told before any run
   const bool none_named = options.tasks.empty() && options.graphs.empty();
   for (const std::string& task : none_named ? paper_tasks() : options.tasks) {
     plan.tasks.push_back(make_problem_of_task(task, options.settings));

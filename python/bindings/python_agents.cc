@@ -1,6 +1,7 @@
 // Agents that are written in Python, in the library's registry.
 #include <pybind11/stl.h>
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,10 +16,38 @@
 namespace doppler::python {
 namespace {
 
+// An error of the library with the Python exception that it came from, which Python callers get.
+template <class Base>
+class OfPython final : public Base {
+ public:
+  explicit OfPython(const py::error_already_set& original)
+      : Base(py::str(original.value()).cast<std::string>()), original_(original) {}
+  void raise() const { PyErr_SetObject(original_.type().ptr(), original_.value().ptr()); }
+
+ private:
+  py::error_already_set original_;
+};
+
+// Calls a function of doppler_gym._agents; what it raises of the package's errors is thrown as the
+// library's, so that the command tells it like any other.
+template <class... Arguments>
+py::object call(const char* function, Arguments&&... arguments) {
+  try {
+    return py::module_::import("doppler_gym._agents")
+        .attr(function)(std::forward<Arguments>(arguments)...);
+  } catch (const py::error_already_set& error) {
+    const py::module_ errors = py::module_::import("doppler_gym._errors");
+    if (error.matches(errors.attr("UsageError"))) throw OfPython<UsageError>(error);
+    if (error.matches(errors.attr("RunError"))) throw OfPython<RunError>(error);
+    throw;
+  }
+}
+
 // An object with act(observation, info).
 class PythonAgent final : public Agent {
  public:
-  explicit PythonAgent(py::object agent) : agent_(std::move(agent)) {}
+  PythonAgent(std::string name, py::object agent)
+      : name_(std::move(name)), agent_(std::move(agent)) {}
   PythonAgent(const PythonAgent&) = delete;
   PythonAgent& operator=(const PythonAgent&) = delete;
   ~PythonAgent() override {
@@ -32,15 +61,15 @@ class PythonAgent final : public Agent {
                   const AssignOptions& options) override {
     const py::gil_scoped_acquire locked;
     const Task& task = model->task();
-    const py::tuple decided = py::module_::import("doppler_gym._agents")
-                                  .attr("decide")(agent_, task, options.seed,
-                                                  options.max_evaluations, options.max_seconds);
+    const py::tuple decided = call("decide", name_, agent_, task, options.seed,
+                                   options.max_evaluations, options.max_seconds);
     return {.assignment = assignment_of(decided[0], task.graph, task.cluster),
             .makespan = decided[1].cast<double>(),
             .evaluations = decided[2].cast<std::int64_t>()};
   }
 
  private:
+  std::string name_;
   py::object agent_;
 };
 
@@ -51,7 +80,8 @@ ParameterValue value_of(py::handle value, const std::string& what) {
   return text_of(value, what);
 }
 
-std::unique_ptr<Agent> make(const py::object& factory, const Parameters& parameters,
+std::unique_ptr<Agent> make(const std::string& name, const py::object& factory,
+                            const Parameters& parameters,
                             const std::vector<ParameterSpec>& schema) {
   const py::gil_scoped_acquire locked;
   py::dict keywords;
@@ -63,12 +93,7 @@ std::unique_ptr<Agent> make(const py::object& factory, const Parameters& paramet
         },
         spec.default_value);
   }
-  py::object agent = factory(**keywords);
-  if (!py::hasattr(agent, "act")) {
-    throw UsageError("what was registered made " + description_of(agent) +
-                     ", which has no act(observation, info)");
-  }
-  return std::make_unique<PythonAgent>(std::move(agent));
+  return std::make_unique<PythonAgent>(name, call("make", name, factory, keywords));
 }
 
 void register_python_agent(const py::object& name, const py::object& summary,
@@ -79,6 +104,7 @@ void register_python_agent(const py::object& name, const py::object& summary,
   entry.summary = text_of(summary, "summary");
   entry.source = text_of(source, "source");
   entry.family = "python";
+  entry.deterministic = py::bool_(py::getattr(factory, "deterministic", py::bool_(false)));
   if (NamedCall::parse(entry.name).name != entry.name) {
     throw UsageError("name: expected letters, digits and \"_-.+\", got " + description_of(name));
   }
@@ -91,8 +117,8 @@ void register_python_agent(const py::object& name, const py::object& summary,
   }
   // Never let go of: the registry outlives the interpreter.
   const auto* kept = new py::object(std::move(factory));
-  entry.make = [kept, schema = entry.parameters](const Parameters& given) {
-    return make(*kept, given, schema);
+  entry.make = [kept, name = entry.name, schema = entry.parameters](const Parameters& given) {
+    return make(name, *kept, given, schema);
   };
   register_agent(std::move(entry));
 }
@@ -100,6 +126,15 @@ void register_python_agent(const py::object& name, const py::object& summary,
 }  // namespace
 
 void bind_python_agents(py::module_& module) {
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const OfPython<UsageError>& error) {
+      error.raise();
+    } catch (const OfPython<RunError>& error) {
+      error.raise();
+    }
+  });
   module.def("register_agent", &register_python_agent, py::arg("name"), py::arg("summary"),
              py::arg("source"), py::arg("parameters"), py::arg("factory"),
              "See doppler_gym.register_agent; `parameters` is a list of (name, default).");

@@ -15,6 +15,7 @@ Values are immutable, compare by content, and can be pickled. Times are seconds,
 """
 
 from ._agents import Agent, Run, SupportsAct, register_agent, register_entry_points, run
+from ._command import main
 from ._core import (
     AgentDescription,
     AssignResult,
@@ -103,6 +104,7 @@ __all__ = [
     "environment_id",
     "levels",
     "lower_bound",
+    "main",
     "register_agent",
     "run",
     "sample_mask",

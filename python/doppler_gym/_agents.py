@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._errors import UsageError
+from ._errors import DopplerError, RunError, UsageError
 from .environment import AssignEnv
 
 _Factory = TypeVar("_Factory", bound=Callable[..., Any])
@@ -131,11 +133,15 @@ def register_agent(
 ) -> Callable[[_Factory], _Factory]:
     """Registers an agent of Python under a name, as a decorator of a class or a function.
 
-    After that ``agent(name)``, ``agents()`` and the commands of this process take it. Parameters
-    with a default (bool, int, float or str) can be given as for every agent: ``mine(depth=3)``. A
-    package registers by an entry point of the group ``doppler_gym.agents`` instead, whose name is
-    that of the agent and whose object is the class or function; it is loaded when first used, and
-    gets its parameters from there.
+    After that ``agent(name)``, ``agents()`` and ``main()``, the command in this process, take it.
+    Parameters with a default (bool, int, float or str) can be given as for every agent:
+    ``mine(depth=3)``. A package registers by an entry point of the group ``doppler_gym.agents``
+    instead, for every ``doppler-gym`` command: its name is that of the agent, its object the class
+    or function. It is loaded when an agent is made, without parameters. A class may have both.
+
+    The agent plays with ``on_illegal="raise"``, and ``mode="sequential"`` unless its
+    ``environment`` says otherwise. What it raises ends the run by a ``RunError`` that names it. An
+    instance serves one thread; ``evaluate --jobs`` makes one for each run.
 
     >>> import doppler_gym as dg
     >>> @dg.register_agent("first-device", summary="everything on device 0")
@@ -156,6 +162,8 @@ def register_agent(
     """
 
     def register(factory: _Factory) -> _Factory:
+        if _entry_points.get(name) == f"{factory.__module__}:{factory.__qualname__}":
+            return factory  # this very agent
         lines = (inspect.getdoc(factory) or "").splitlines()
         first_line = lines[0] if lines else ""
         _core.register_agent(name, summary or first_line, source, _parameters(factory), factory)
@@ -180,14 +188,24 @@ def _parameters(factory: Callable[..., Any]) -> list[tuple[str, Any]]:
     return found
 
 
+# What has been registered by entry points: name and "module:object".
+_entry_points: dict[str, str] = {}
+
+
 def register_entry_points() -> None:
     """Registers the agents of installed packages; none of them is loaded."""
     for entry_point in metadata.entry_points(group="doppler_gym.agents"):
         summary = f"from {entry_point.value}"
         try:
             _core.register_agent(entry_point.name, summary, "own", [], _Loaded(entry_point))
-        except UsageError:
-            continue  # an agent of that name is there already, and stays
+        except UsageError as error:
+            warnings.warn(
+                f"the entry point {entry_point.name!r} = {entry_point.value!r} of the group "
+                f"doppler_gym.agents is left out: {error}",
+                stacklevel=2,
+            )
+        else:
+            _entry_points[entry_point.name] = entry_point.value
 
 
 class _Loaded:
@@ -200,19 +218,63 @@ class _Loaded:
         return self._entry_point.load()()
 
 
+def make(name: str, factory: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    """What the C++ library asks for by name: an agent of Python with these parameters."""
+    try:
+        agent = factory(**parameters)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise RunError(f"agent {name!r} cannot be made: {_told(error)}") from error
+    if not callable(getattr(agent, "act", None)):
+        raise UsageError(
+            f"agent {name!r}: {agent!r:.60} was made, which has no act(observation, info)"
+        )
+    return agent
+
+
+def _told(error: Exception) -> str:
+    """One line for somebody who does not see the traceback."""
+    if isinstance(error, DopplerError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+
+
 def decide(
-    agent: SupportsAct, task: _core.Task, seed: int, evaluations: int, seconds: float
+    name: str, agent: SupportsAct, task: _core.Task, seed: int, evaluations: int, seconds: float
 ) -> tuple[NDArray[np.int32], float, int]:
     """What the C++ library asks an agent of Python for: assignment, makespan, evaluations used.
 
-    Plays episodes, with the seeds s, s + 1, ..., while the limits allow one more, and keeps the
-    best; an agent without luck (``deterministic = True``) plays one.
+    Raises:
+        RunError: the agent raised an exception, or took an illegal action.
+    """
+    try:
+        return _best(agent, task, seed, evaluations, seconds)
+    except Exception as error:
+        where = f" on {task.name!r}" if task.name else ""
+        raise RunError(f"agent {name!r} failed{where}: {_told(error)}") from error
+
+
+def _best(
+    agent: SupportsAct, task: _core.Task, seed: int, evaluations: int, seconds: float
+) -> tuple[NDArray[np.int32], float, int]:
+    """Plays episodes while the limits allow one more, and keeps the best; an agent without luck
+    (``deterministic = True``) plays one.
+
+    The first episode has the seed itself, later ones have seeds drawn from it, so that runs of
+    neighbouring seeds have none in common.
     """
     start = time.perf_counter()
+    seeds = np.random.SeedSequence(seed)
+    options = {"on_illegal": "raise", **getattr(agent, "environment", {})}
+    env = AssignEnv(task, **options)
     best: Run | None = None
     used = number = 0
     while True:
-        result = run(agent, task, (seed + number) % 2**64)
+        if number > 0:
+            seed = int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0])
+        result = run(agent, env, seed)
         used += result.evaluations
         number += 1
         if best is None or result.makespan < best.makespan:

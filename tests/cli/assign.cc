@@ -60,6 +60,8 @@ TEST_CASE("assign refuses unknown agents and places where nothing can be written
                                     "--agent", agent,     "--out", out};
   };
   check_refused(line("critical-pth", folder.path("a.json")), 2, {"critical-pth", "critical-path"});
+  check_refused(line("of-python", folder.path("a.json")), 2,
+                {"unknown agent 'of-python'", "Python package's doppler-gym"});
   check_refused(line("heft(x=1)", folder.path("a.json")), 2, {"x"});
   check_refused(line("heft", folder.path("none/a.json")), 1, {"none"});
   check_refused(line("heft", folder.path("")), 1, {"directory"});

@@ -138,13 +138,27 @@ def test_a_registered_agent_is_found_by_name_with_its_parameters(task, registere
 
 
 def test_more_evaluations_never_give_a_worse_assignment(task, registered):
-    dg.register_agent(registered)(Guess)
+    seeds = []
+
+    @dg.register_agent(registered)
+    class Noted(Guess):
+        def begin(self, env, seed):
+            seeds.append(seed)
+            super().begin(env, seed)
+
     agent = dg.agent(registered)
     makespans = [agent.assign(task, seed=3, evaluations=n).makespan for n in (1, 4, 16)]
     assert makespans == sorted(makespans, reverse=True)
     assert agent.assign(task, seed=3, evaluations=16).evaluations == 16
-    runs = [dg.run(Guess(), task, seed=3 + i).makespan for i in range(16)]
+    one, four, sixteen, again = seeds[:1], seeds[1:5], seeds[5:21], seeds[21:]
+    assert one == [3]
+    assert four == sixteen[:4]
+    assert sixteen == again
+    runs = [dg.run(Guess(), task, seed=seed).makespan for seed in sixteen]
     assert makespans[-1] == min(runs)
+    seeds.clear()
+    agent.assign(task, seed=4, evaluations=16)
+    assert not set(seeds) & set(sixteen)
 
 
 def test_what_an_agent_raises_reaches_the_caller(task, registered):
@@ -157,7 +171,7 @@ def test_what_an_agent_raises_reaches_the_caller(task, registered):
                 raise KeyError("no plan")
             return super().act(observation, info)
 
-    with pytest.raises(KeyError, match="no plan"):
+    with pytest.raises(dg.RunError, match=r"failed.*KeyError: 'no plan'"):
         dg.agent(registered).assign(task)
     Forgetful.plan = "any"
     dg.agent(registered).assign(task)
