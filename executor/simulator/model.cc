@@ -18,10 +18,10 @@ const CostModel& checked(const CostModel& cost_model, const Graph& graph, const 
 
 }  // namespace
 
-Model::Model(Graph simulated_graph, Cluster simulated_cluster, CostModel model_of_costs,
-             RunOptions run_options)
-    : graph(std::move(simulated_graph)),
-      cluster(std::move(simulated_cluster)),
+Model::Model(const Graph& simulated_graph, const Cluster& simulated_cluster,
+             CostModel model_of_costs, RunOptions run_options)
+    : graph(simulated_graph),
+      cluster(simulated_cluster),
       cost_model(std::move(model_of_costs)),
       options(std::move(run_options)),
       costs(graph, cluster, checked(cost_model, graph, cluster)) {

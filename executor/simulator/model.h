@@ -23,7 +23,7 @@ struct Source {
 
 // Immutable once made; shared by threads.
 struct Model {
-  Model(Graph simulated_graph, Cluster simulated_cluster, CostModel model_of_costs,
+  Model(const Graph& simulated_graph, const Cluster& simulated_cluster, CostModel model_of_costs,
         RunOptions run_options);
 
   Graph graph;

@@ -188,8 +188,8 @@ class SimulatorEngine final : public Engine {
 }  // namespace
 
 struct Simulator::State {
-  State(Graph graph, Cluster cluster, CostModel cost_model, RunOptions options)
-      : model(std::move(graph), std::move(cluster), std::move(cost_model), std::move(options)) {
+  State(const Graph& graph, const Cluster& cluster, CostModel cost_model, RunOptions options)
+      : model(graph, cluster, std::move(cost_model), std::move(options)) {
     workers.emplace_back(model);
   }
 
@@ -215,9 +215,9 @@ struct Simulator::State {
   double base_makespan = 0;
 };
 
-Simulator::Simulator(Graph graph, Cluster cluster, CostModel cost_model, RunOptions options)
-    : state_(std::make_unique<State>(std::move(graph), std::move(cluster), std::move(cost_model),
-                                     std::move(options))) {}
+Simulator::Simulator(const Graph& graph, const Cluster& cluster, CostModel cost_model,
+                     RunOptions options)
+    : state_(std::make_unique<State>(graph, cluster, std::move(cost_model), std::move(options))) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 Simulator& Simulator::operator=(Simulator&&) noexcept = default;

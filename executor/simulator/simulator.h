@@ -22,7 +22,7 @@ namespace doppler {
 class Simulator {
  public:
   // Throws InvalidError if the parts do not fit each other. O((nodes + edges) log nodes).
-  Simulator(Graph graph, Cluster cluster, CostModel cost_model, RunOptions options);
+  Simulator(const Graph& graph, const Cluster& cluster, CostModel cost_model, RunOptions options);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
   Simulator& operator=(Simulator&&) noexcept;
