@@ -162,7 +162,8 @@ def register_agent(
     """
 
     def register(factory: _Factory) -> _Factory:
-        if _entry_points.get(name) == f"{factory.__module__}:{factory.__qualname__}":
+        place = [getattr(factory, key, "") for key in ("__module__", "__qualname__")]
+        if _entry_points.get(name) == ":".join(place):
             return factory  # this very agent
         lines = (inspect.getdoc(factory) or "").splitlines()
         first_line = lines[0] if lines else ""

@@ -1,5 +1,6 @@
 """Agents of one's own as the command takes them: by name, from a file or from a package."""
 
+import functools
 import json
 import os
 import pickle
@@ -223,6 +224,12 @@ def test_what_an_agent_raises_is_the_cause_of_the_error_in_python():
     assert isinstance(pickle.loads(pickle.dumps(caught.value)), dg.RunError)
     with pytest.raises(KeyboardInterrupt):
         dg.agent("own-impatient").assign(dg.task(TASK))
+
+
+def test_what_makes_an_agent_needs_no_name_of_its_own():
+    dg.register_agent("own-partial")(functools.partial(Forgetful))
+    with pytest.raises(dg.RunError, match="no plan"):
+        dg.agent("own-partial").assign(dg.task(TASK))
 
 
 def test_an_agent_of_python_serves_several_threads_in_turn():
