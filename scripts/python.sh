@@ -60,7 +60,7 @@ choose_python() {
 install_package() {
   local stamp=build/python/.installed option settings=()
   for option in -DDOPPLER_WARNINGS_AS_ERRORS=ON "$@"; do
-    settings+=("-Ccmake.define.${option#-D}")
+    settings+=("--config-settings=cmake.define.${option#-D}")
   done
   # The compiler by the same name, too: the cache tells g++ from c++.
   local compiler
@@ -77,7 +77,7 @@ install_package() {
   touch "$stamp.begin"
   CXX=$compiler CMAKE_BUILD_PARALLEL_LEVEL=$(n_jobs) step "install doppler_gym" \
     "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
-    --force-reinstall -Cbuild-dir=build/python "${settings[@]}" .
+    --force-reinstall --config-settings=build-dir=build/python "${settings[@]}" .
   echo "$state" >"$stamp"
   touch -r "$stamp.begin" "$stamp"
 }
