@@ -89,7 +89,8 @@ double ReferenceSchedule::siblings(NodeId node, DeviceId device) const {
   for (const auto& [other, run] : placed_) {
     if (other == node || run.device != device) continue;
     std::set<NodeId> shared = producers(task_.graph, node);
-    std::erase_if(shared, [&](NodeId p) { return !producers(task_.graph, other).contains(p); });
+    const auto theirs = producers(task_.graph, other);
+    std::erase_if(shared, [&](NodeId p) { return !theirs.contains(p); });
     if (!shared.empty()) sum += compute(other, device);
   }
   return sum;
