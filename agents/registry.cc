@@ -21,6 +21,7 @@ Registry<AgentEntry>& all_agents() {
     built_in.add(partner_list_entry());
     built_in.add(annealing_entry());
     built_in.add(local_search_entry());
+    built_in.add(rule_search_entry());
     return built_in;
   }();
   return registry;
