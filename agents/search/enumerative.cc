@@ -287,7 +287,7 @@ AgentEntry enumerative_entry() {
   AgentEntry entry;
   entry.name = "enumerative";
   entry.summary = "meta-op by meta-op, the permutation of devices that moves least time";
-  entry.source = "DOPPLER, the baseline EnumerativeOptimizer";
+  entry.source = "Yao et al., DOPPLER, 2025";
   entry.family = "search";
   entry.deterministic = true;
   entry.make = [](const Parameters&) { return std::make_unique<Enumerative>(); };

@@ -98,7 +98,9 @@ class LinearRule {
   explicit LinearRule(std::shared_ptr<const PlacementModel> model);
 
   // An episode by steps: begin(), then select(), place() and placed() for each node, all with the
-  // same schedule, which is empty at first. select() takes O(log candidates) amortised.
+  // same schedule, which is empty at first, and with the node in the schedule before placed().
+  // placed() takes O(log candidates) for each new candidate; if partners_placed has a weight, also
+  // for each candidate among the partners.
   void begin(const RuleWeights& weights, const PartialSchedule& schedule);
   [[nodiscard]] NodeId select() const { return heap_.front(); }
   DeviceId place(const PartialSchedule& schedule, NodeId node);
