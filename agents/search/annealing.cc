@@ -58,7 +58,7 @@ class Annealing : public Agent {
 AgentEntry annealing_entry() {
   AgentEntry entry;
   entry.name = "annealing";
-  entry.summary = "simulated annealing: nodes, pairs, connected groups and meta-ops are moved";
+  entry.summary = "simulated annealing: nodes, pairs, connected parts and meta-ops are moved";
   entry.source = "Kirkpatrick, Gelatt, Vecchi, Science 220, 1983";
   entry.family = "search";
   entry.parameters = {
@@ -69,12 +69,12 @@ AgentEntry annealing_entry() {
        .choices = {"single", "all"}},
       {.name = "hot",
        .summary = "first temperature over the makespan of the start",
-       .default_value = 0.01,
+       .default_value = 0.005,
        .minimum = 1e-12,
        .maximum = 1e3},
       {.name = "cold",
        .summary = "last temperature over the makespan of the start",
-       .default_value = 1e-5,
+       .default_value = 5e-5,
        .minimum = 1e-12,
        .maximum = 1e3},
   };

@@ -15,7 +15,9 @@ namespace {
 // and end a search; the others leave assignments that no single node can leave without loss.
 constexpr double kSwapShare = 0.15;
 constexpr double kConnectedShare = 0.15;
+constexpr double kRegionShare = 0.15;
 constexpr double kMetaOpShare = 0.05;
+constexpr std::uint64_t kRegionDoublings = 5;  // regions of 2 to 32 nodes
 
 }  // namespace
 
@@ -31,6 +33,7 @@ Moves::Moves(const PlacementModel& model, MoveKinds kinds)
       n_devices_(model.n_devices()),
       kinds_(kinds) {
   if (kinds == MoveKinds::single) return;
+  reached_.assign(n_nodes_, 0);
   meta_ops_ = shard_groups(graph_);
   std::erase_if(meta_ops_, [](const auto& group) { return group.size() < 2; });
 }
@@ -43,7 +46,9 @@ std::span<const Change> Moves::draw(Devices assignment, Draws& draws) {
       swap_two(assignment, draws);
     } else if ((kind -= kSwapShare) < kConnectedShare) {
       move_connected(assignment, draws);
-    } else if ((kind -= kConnectedShare) < kMetaOpShare) {
+    } else if ((kind -= kConnectedShare) < kRegionShare) {
+      exchange_region(assignment, draws);
+    } else if ((kind -= kRegionShare) < kMetaOpShare) {
       move_meta_op(assignment, draws);
     }
   }
@@ -88,6 +93,30 @@ void Moves::move_connected(Devices assignment, Draws& draws) {
   const bool backwards = draws.below(2) == 0;
   for (NodeId other : backwards ? graph_.predecessors(node) : graph_.successors(node)) {
     move_to(other, device, assignment);
+  }
+}
+
+void Moves::exchange_region(Devices assignment, Draws& draws) {
+  const NodeId seed = draw_node(draws);
+  const DeviceId a = assignment[seed.index()];
+  const DeviceId b = draw_other_device(a, draws);
+  const bool both = draws.below(2) == 0;
+  // Sizes from two nodes on, each doubling as likely as the last.
+  const std::size_t size = std::size_t{2} << draws.below(kRegionDoublings);
+  ++region_;
+  const auto reach = [&](NodeId node) {
+    const DeviceId at = assignment[node.index()];
+    if (changes_.size() >= size || reached_[node.index()] == region_) return;
+    if (at != a && !(both && at == b)) return;
+    reached_[node.index()] = region_;
+    changes_.push_back({node, at == a ? b : a});
+  };
+  reach(seed);
+  // The changes are the queue of a breadth-first walk.
+  for (std::size_t i = 0; i < changes_.size() && changes_.size() < size; ++i) {
+    const NodeId node = changes_[i].node;
+    for (NodeId other : graph_.predecessors(node)) reach(other);
+    for (NodeId other : graph_.successors(node)) reach(other);
   }
 }
 

@@ -29,6 +29,7 @@ MoveKinds parse_move_kinds(std::string_view name);  // throws UsageError that li
 //   one node goes to another device;
 //   swap: two nodes on different devices change places;
 //   connected group: a node and its predecessors, or its successors, go to one device;
+//   region: a connected part of one device goes to another, or of two devices changes places;
 //   meta-op: the shards (shard_groups.h) on two devices change places, or all go to one device.
 class Moves {
  public:
@@ -49,6 +50,7 @@ class Moves {
   void move_one(Devices assignment, Draws& draws);
   void swap_two(Devices assignment, Draws& draws);
   void move_connected(Devices assignment, Draws& draws);
+  void exchange_region(Devices assignment, Draws& draws);
   void move_meta_op(Devices assignment, Draws& draws);
 
   const Graph graph_;
@@ -57,6 +59,8 @@ class Moves {
   MoveKinds kinds_;
   std::vector<std::vector<NodeId>> meta_ops_;  // of two nodes or more
   std::vector<Change> changes_;
+  std::vector<std::uint64_t> reached_;  // by node: the region that it is in
+  std::uint64_t region_ = 0;
 };
 
 }  // namespace doppler
