@@ -3,6 +3,7 @@
 
 #include "agents/agent.h"
 #include "agents/heuristics/heuristics.h"
+#include "agents/search/search.h"
 
 namespace doppler {
 
@@ -18,6 +19,10 @@ Registry<AgentEntry>& all_agents() {
     built_in.add(heft_entry());
     built_in.add(m_etf_entry());
     built_in.add(partner_list_entry());
+    built_in.add(annealing_entry());
+    built_in.add(enumerative_entry());
+    built_in.add(local_search_entry());
+    built_in.add(rule_search_entry());
     return built_in;
   }();
   return registry;
