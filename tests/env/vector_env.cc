@@ -14,6 +14,7 @@
 #include "tests/env/diamond.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_cases.h"
+#include "tests/support/sanitizers.h"
 
 namespace doppler {
 namespace {
@@ -303,11 +304,7 @@ TEST_CASE("states are restored, with those that wait for their reset, or nothing
 }
 
 // Threads after a fork are more than the thread sanitizer follows.
-#if defined(__SANITIZE_THREAD__)
-constexpr int kForkThreads = 1;
-#else
-constexpr int kForkThreads = 4;
-#endif
+constexpr int kForkThreads = testing::kThreadSanitizer ? 1 : 4;
 
 TEST_CASE("a vector works on after a fork, in the parent and in the child") {
   const auto model = make_model({.mode = "place"});
