@@ -90,8 +90,8 @@ Lists<NodeId> neighbour_lists(const Lists<EdgeId>& edges_of, const std::vector<E
   return lists;
 }
 
-constexpr auto producer_of = [](const Edge& edge) { return edge.producer; };
-constexpr auto reader_of = [](const Edge& edge) { return edge.reader; };
+NodeId producer_of(const Edge& edge) { return edge.producer; }
+NodeId reader_of(const Edge& edge) { return edge.reader; }
 
 // A list of faults that keeps the first ones and counts the rest.
 class Faults {
@@ -204,7 +204,7 @@ EdgeId GraphBuilder::add_edge(NodeId producer, NodeId reader, std::int32_t outpu
   return EdgeId(static_cast<std::int64_t>(state_->storage->edges.size()) - 1);
 }
 
-std::int32_t GraphBuilder::add_output(NodeId node, Tensor tensor) {
+std::int32_t GraphBuilder::add_output(NodeId node, const Tensor& tensor) {
   if (!state_->is_node(node)) {
     throw UsageError("cannot add an output to node " + std::to_string(node.value) + ": there are " +
                      std::to_string(n_nodes()) + " nodes; add the node first");

@@ -26,7 +26,7 @@ class GraphBuilder {
   EdgeId add_edge(NodeId producer, NodeId reader, std::int32_t output = 0);
   // Adds an output to a node that exists and returns its number; for edges that carry their own
   // value. Throws UsageError for a node that does not exist.
-  std::int32_t add_output(NodeId node, Tensor tensor);
+  std::int32_t add_output(NodeId node, const Tensor& tensor);
   InputId add_input(GraphInput input);
   void add_reader(InputId input, NodeId reader);
   // Raw compute seconds: n_nodes values, or n_nodes x n_devices row-major.
