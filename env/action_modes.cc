@@ -33,6 +33,12 @@ const Registry<ActionModeEntry>& action_modes() {
 
 namespace modes {
 
+void write_device_mask(const EpisodeState& state, std::span<std::int8_t> mask) {
+  std::fill(mask.begin(), mask.end(), std::int8_t{0});
+  if (state.node.value < 0) return;
+  std::fill_n(mask.begin(), state.placement().n_devices(), std::int8_t{1});
+}
+
 std::string describe_devices(const EpisodeState& state) {
   return "a device from 0 to " + std::to_string(state.placement().n_devices() - 1);
 }

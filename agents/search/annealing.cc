@@ -63,10 +63,7 @@ AgentEntry annealing_entry() {
   entry.family = "search";
   entry.parameters = {
       start_parameter(),
-      {.name = "moves",
-       .summary = "one node at a time, or also swaps, connected groups and meta-ops",
-       .default_value = std::string("all"),
-       .choices = {"single", "all"}},
+      moves_parameter(),
       {.name = "hot",
        .summary = "first temperature over the makespan of the start",
        .default_value = 0.005,

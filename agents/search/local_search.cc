@@ -76,10 +76,7 @@ AgentEntry local_search_entry() {
   entry.family = "search";
   entry.parameters = {
       start_parameter(),
-      {.name = "moves",
-       .summary = "one node at a time, or also swaps, connected groups and meta-ops",
-       .default_value = std::string("all"),
-       .choices = {"single", "all"}},
+      moves_parameter(),
       {.name = "patience",
        .summary = "neighbours without gain before a kick, over nodes x (devices - 1)",
        .default_value = 2.0,

@@ -14,5 +14,7 @@ AgentEntry rule_search_entry();
 // The parameter `start` of searches that improve an assignment, and the agent that it names: its
 // assignment costs one evaluation, as any other.
 ParameterSpec start_parameter();
+// The parameter `moves` that the agents which walk share; see parse_move_kinds().
+ParameterSpec moves_parameter();
 
 }  // namespace doppler

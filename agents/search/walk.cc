@@ -13,6 +13,13 @@ ParameterSpec start_parameter() {
           .choices = {"partner-list", "critical-path", "heft", "m-etf", "round-robin", "random"}};
 }
 
+ParameterSpec moves_parameter() {
+  return {.name = "moves",
+          .summary = "one node at a time, or also swaps, connected groups and meta-ops",
+          .default_value = std::string("all"),
+          .choices = {"single", "all"}};
+}
+
 Assignment start_assignment(const std::string& agent, std::shared_ptr<const PlacementModel> model,
                             std::uint64_t seed) {
   return make_agent(agent)->decide(std::move(model), {.seed = seed}).assignment;

@@ -23,6 +23,9 @@ inline bool is_candidate(const EpisodeState& state, std::int64_t node) {
   return node >= 0 && node < static_cast<std::int64_t>(state.placement().n_nodes()) &&
          state.schedule().is_candidate(NodeId(node));
 }
+// The mask of a mode that decides the device of state.node: every device of the task, if there is
+// one.
+void write_device_mask(const EpisodeState& state, std::span<std::int8_t> mask);
 // "a device from 0 to 3"; "nodes 0 2 5 ..." of the candidates.
 std::string describe_devices(const EpisodeState& state);
 std::string describe_candidates(const EpisodeState& state);

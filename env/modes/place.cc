@@ -1,6 +1,4 @@
 // One step takes the device of the next node in a fixed order.
-#include <algorithm>
-
 #include "env/modes/modes.h"
 
 namespace doppler::modes {
@@ -29,9 +27,7 @@ class Place final : public ActionMode {
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {
-    std::fill(mask.begin(), mask.end(), std::int8_t{0});
-    if (state.node.value < 0) return;
-    std::fill_n(mask.begin(), state.placement().n_devices(), std::int8_t{1});
+    write_device_mask(state, mask);
   }
 
   std::string describe_legal(const EpisodeState& state) const override {

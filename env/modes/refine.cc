@@ -1,7 +1,5 @@
 // From a full assignment, one step takes the next node's new device, in b-level order, one pass.
 // state.schedule holds the nodes that the pass has visited.
-#include <algorithm>
-
 #include "env/modes/modes.h"
 
 namespace doppler::modes {
@@ -33,9 +31,7 @@ class Refine final : public ActionMode {
   }
 
   void write_mask(const EpisodeState& state, std::span<std::int8_t> mask) const override {
-    std::fill(mask.begin(), mask.end(), std::int8_t{0});
-    if (state.node.value < 0) return;
-    std::fill_n(mask.begin(), state.placement().n_devices(), std::int8_t{1});
+    write_device_mask(state, mask);
   }
 
   std::string describe_legal(const EpisodeState& state) const override {
