@@ -70,11 +70,16 @@ class Agent {
 // confirm, or used more evaluations than allowed.
 AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options = {});
 
+class Trainer;
+struct TrainProblem;
+
 // A registered agent.
 struct AgentEntry : Description {
   std::string family;          // "heuristic", "search", "learned"
   bool deterministic = false;  // the same for every seed
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
+  // For an agent that learns (agents/training.h); empty for one that does not.
+  std::function<std::unique_ptr<Trainer>(const Parameters&, const TrainProblem&)> train = {};
 };
 
 // Every agent of this build, and those that were registered since.
