@@ -80,6 +80,8 @@ struct AgentEntry : Description {
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
   // For an agent that learns (agents/training.h); empty for one that does not.
   std::function<std::unique_ptr<Trainer>(const Parameters&, const TrainProblem&)> train = {};
+  // Why `make` would throw RunError in this build; an empty function or string: it does not.
+  std::function<std::string()> missing = {};
 };
 
 // Every agent of this build, and those that were registered since.

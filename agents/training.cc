@@ -40,10 +40,10 @@ std::unique_ptr<Trainer> make_trainer(std::string_view spelling, const TrainProb
     for (const auto& [name, other] : agents()) {
       if (other.train) learning += (learning.empty() ? "" : ", ") + name;
     }
-    throw UsageError("the agent '" + entry.name + "' does not learn; " +
-                     (learning.empty() ? "no agent of this build does"
-                                       : "agents that do: " + learning) +
-                     ". doppler-gym assign runs it as it is");
+    throw UsageError(
+        "the agent '" + entry.name + "' does not learn; " +
+        (learning.empty() ? "no agent of this build does" : "agents that do: " + learning) +
+        ". doppler-gym assign runs it as it is");
   }
   if (problem.tasks.empty()) throw UsageError("training needs at least one task");
   problem.options.check();
