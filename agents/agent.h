@@ -91,5 +91,8 @@ const Registry<AgentEntry>& agents();
 void register_agent(AgentEntry entry);
 // From a spelling with parameters, "annealing(moves=all)"; throws UsageError.
 std::unique_ptr<Agent> make_agent(std::string_view spelling);
+// The spelling with the parameters in the order of their schema: "annealing(moves=all)". Throws
+// like make_agent().
+std::string canonical_agent(std::string_view spelling);
 
 }  // namespace doppler

@@ -19,6 +19,7 @@ const std::vector<Words> kCommands = {{"tasks"},
                                       {"assign"},
                                       {"evaluate"},
                                       {"trace"},
+                                      {"train"},
                                       {"bench"}};
 
 TEST_CASE("Every subcommand explains itself with examples") {
