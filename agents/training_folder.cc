@@ -124,19 +124,6 @@ std::uint64_t hash_of(const JsonElement& element) {
   return *hash;
 }
 
-// A task's name as part of a file's.
-std::string file_name(std::string_view task) {
-  constexpr std::string_view kPlain = "._-+=,@()";
-  constexpr std::size_t kMostBytes = 100;
-  std::string name;
-  for (char c : task.substr(0, kMostBytes)) {
-    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool is_digit = c >= '0' && c <= '9';
-    name += is_letter || is_digit || kPlain.find(c) != std::string_view::npos ? c : '_';
-  }
-  return name;
-}
-
 }  // namespace
 
 TrainingFolder::TrainingFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
@@ -311,7 +298,7 @@ std::string TrainingFolder::policy_path() const { return (fs::path(path_) / kPol
 
 std::string TrainingFolder::assignment_path(std::size_t task) const {
   if (config_.trained_on.size() == 1) return (fs::path(path_) / kAssignment).string();
-  const std::string name = std::to_string(task) + "-" + file_name(config_.trained_on[task].name);
+  const std::string name = std::to_string(task) + "-" + file_name_of(config_.trained_on[task].name);
   return (fs::path(path_) / kAssignments / (name + ".json")).string();
 }
 

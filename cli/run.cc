@@ -28,6 +28,7 @@ void add_commands(Command& program) {
   add_evaluate(program);
   add_trace(program);
   add_train(program);
+  add_results(program);
   add_bench(program);
 }
 

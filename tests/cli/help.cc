@@ -20,6 +20,11 @@ const std::vector<Words> kCommands = {{"tasks"},
                                       {"evaluate"},
                                       {"trace"},
                                       {"train"},
+                                      {"results"},
+                                      {"results", "run"},
+                                      {"results", "table"},
+                                      {"results", "plot"},
+                                      {"results", "check"},
                                       {"bench"}};
 
 TEST_CASE("Every subcommand explains itself with examples") {

@@ -186,10 +186,21 @@ class TestTrainer : public Trainer {
 // Everything on the first device: what it would be without training does not matter here.
 class Untrained : public Agent {
  public:
+  explicit Untrained(bool lies) : lies_(lies) {}
+
+  Decision decide(std::shared_ptr<const PlacementModel> model,
+                  const AssignOptions& options) override {
+    Decision decision = Agent::decide(std::move(model), options);
+    if (lies_ && options.seed == 1) decision.makespan = -1;
+    return decision;
+  }
   NodeId select(const PartialSchedule& schedule) override { return schedule.candidates()[0]; }
   DeviceId place(const PartialSchedule& /*schedule*/, NodeId /*node*/) override {
     return DeviceId{0};
   }
+
+ private:
+  bool lies_;
 };
 
 }  // namespace
@@ -209,7 +220,9 @@ void register_test_learner() {
        .default_value = std::string("none"),
        .choices = {"none", "nan", "hang", "lie"}},
       {.name = "at", .summary = "the update where it does", .default_value = std::int64_t{0}}};
-  entry.make = [](const Parameters&) { return std::make_unique<Untrained>(); };
+  entry.make = [](const Parameters& parameters) {
+    return std::make_unique<Untrained>(parameters.get<std::string>("fault") == "lie");
+  };
   entry.train = [](const Parameters& parameters, const TrainProblem& problem) {
     return std::make_unique<TestTrainer>(parameters, problem);
   };
