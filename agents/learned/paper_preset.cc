@@ -9,7 +9,7 @@ std::unique_ptr<Agent> make_paper_agent(const Parameters& /*parameters*/) {
 }
 
 std::unique_ptr<Trainer> make_paper_trainer(const Parameters& /*parameters*/,
-                                           const TrainProblem& /*problem*/) {
+                                            const TrainProblem& /*problem*/) {
   throw std::logic_error("not built yet");
 }
 

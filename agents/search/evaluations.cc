@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace doppler {
 
@@ -67,6 +68,12 @@ void Evaluations::take(std::span<const DeviceId> assignment) {
 void Evaluations::take_move(NodeId node, DeviceId device) {
   simulator_.accept_move(node, device);
   base_[node.index()] = device;
+}
+
+void Evaluations::restore(std::int64_t n_used, Assignment best, double best_makespan) {
+  n_used_ = n_used;
+  best_ = std::move(best);
+  best_makespan_ = best_makespan;
 }
 
 Decision Evaluations::decision() const {

@@ -43,6 +43,9 @@ class Evaluations {
   void take(std::span<const DeviceId> assignment);
   void take_move(NodeId node, DeviceId device);
 
+  // Continues a search that had come so far. The base is none; seconds count from now.
+  void restore(std::int64_t n_used, Assignment best, double best_makespan);
+
   // By node; empty before the first run_base().
   [[nodiscard]] std::span<const DeviceId> base() const { return base_; }
   [[nodiscard]] const Assignment& best() const { return best_; }
