@@ -213,19 +213,12 @@ struct DopplerNetwork::Modules {
             standardised(policies->place->forward(torch::cat({inputs.features, h}, 1)))};
   }
 
-  at::Tensor scores(const NetworkInputs::Tensors& inputs,
-                    std::span<const EstimateFeatures> estimates) {
-    at::Tensor readout;
-    {
-      // The gate learns by itself: what the policies know of a graph stays as it is.
-      const torch::NoGradGuard no_gradient;
-      const at::Tensor h = embed(inputs);
-      readout = torch::cat({h.mean(0), std::get<0>(h.max(0))});
-    }
+  at::Tensor scores(std::span<const float> readout, std::span<const EstimateFeatures> estimates) {
     const auto n_heads = static_cast<std::int64_t>(estimates.size());
     std::vector<float> flat;
     for (const EstimateFeatures& row : estimates) flat.insert(flat.end(), row.begin(), row.end());
-    const at::Tensor context = torch::tanh(gate->context(readout));
+    const at::Tensor context = torch::tanh(
+        gate->context(torch::tensor(at::ArrayRef<float>(readout.data(), readout.size()))));
     return gate->score
         ->forward(torch::cat({context.expand({n_heads, kContext}), gate->heads,
                               tensor_of(flat, static_cast<std::int64_t>(kEstimateFeatures))},
@@ -301,10 +294,16 @@ Latents DopplerNetwork::latents(const NetworkInputs& inputs) const {
           .place = values_of(place)};
 }
 
-std::vector<float> DopplerNetwork::gate_scores(const NetworkInputs& inputs,
+std::vector<float> DopplerNetwork::readout(const NetworkInputs& inputs) const {
+  const torch::NoGradGuard no_gradient;
+  const at::Tensor h = modules_->embed(*inputs.tensors_);
+  return values_of(torch::cat({h.mean(0), std::get<0>(h.max(0))}));
+}
+
+std::vector<float> DopplerNetwork::gate_scores(std::span<const float> readout,
                                                std::span<const EstimateFeatures> estimates) const {
   const torch::NoGradGuard no_gradient;
-  return values_of(modules_->scores(*inputs.tensors_, estimates));
+  return values_of(modules_->scores(readout, estimates));
 }
 
 void DopplerNetwork::learn(std::span<const LatentGradient> gradients, double learning_rate) {
@@ -323,7 +322,7 @@ double DopplerNetwork::learn_gate(std::span<const GateExample* const> examples,
   modules_->gate->zero_grad();
   at::Tensor loss = torch::zeros({});
   for (const GateExample* example : examples) {
-    const at::Tensor scores = modules_->scores(*example->inputs->tensors_, example->estimates);
+    const at::Tensor scores = modules_->scores(example->readout, example->estimates);
     const at::Tensor chosen = torch::softmax(-scores / kGateTemperature, 0);
     loss = loss + (chosen * tensor_of(example->loss, 1).squeeze(1)).sum();
   }

@@ -50,13 +50,13 @@ struct LatentGradient {
 // What the gate learns from: on one task, the logarithm of each head's makespan over the best
 // known one of the task.
 struct GateExample {
-  const NetworkInputs* inputs = nullptr;
+  std::vector<float> readout = {};               // DopplerNetwork::readout() of the task
   std::vector<EstimateFeatures> estimates = {};  // by head
   std::vector<float> loss = {};                  // by head; 0 or more
 };
 
-// One thread. Message passing runs once for latents() and once for gate_scores(); nothing of it
-// depends on the episode. LibTorch uses one thread of its own.
+// One thread. Message passing runs once for latents() and once for readout(); nothing of it depends
+// on the episode. LibTorch uses one thread of its own.
 class DopplerNetwork {
  public:
   DopplerNetwork(const DopplerNetworkOptions& options, std::uint64_t seed);
@@ -70,9 +70,11 @@ class DopplerNetwork {
 
   // z(v), each column with mean 0 and variance 1 over the nodes (0 where all are equal).
   [[nodiscard]] Latents latents(const NetworkInputs& inputs) const;
+  // What the gate sees of a graph: mean and maximum of H over the nodes, [2 hidden].
+  [[nodiscard]] std::vector<float> readout(const NetworkInputs& inputs) const;
   // By head: the expected logarithm of its makespan over the task's best, up to a constant of the
   // task; less is better. Requires a gate and the estimates of n_heads heads.
-  [[nodiscard]] std::vector<float> gate_scores(const NetworkInputs& inputs,
+  [[nodiscard]] std::vector<float> gate_scores(std::span<const float> readout,
                                                std::span<const EstimateFeatures> estimates) const;
 
   // One step of Adam for the sum of the losses. Throws RunError if a gradient is not finite, and

@@ -139,7 +139,8 @@ std::vector<std::size_t> order_heads(const DopplerPolicy& policy,
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (policy.network.options().n_heads == 0) return order;
   const auto estimates = estimate_heads(model, latents, policy.heads);
-  const std::vector<float> scores = policy.network.gate_scores(inputs, estimates);
+  const std::vector<float> scores =
+      policy.network.gate_scores(policy.network.readout(inputs), estimates);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
   return order;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "agents/learned/doppler_trainer.h"
+#include "agents/learned/generalist_trainer.h"
 #include "agents/learned/learned.h"
 #include "graphs/file.h"
 
@@ -96,6 +97,9 @@ std::unique_ptr<Trainer> make_doppler_trainer(const Parameters& parameters,
   DopplerPolicy policy =
       initial.empty() ? first_policy(parameters.get<std::string>("policy"), problem.options.seed)
                       : DopplerPolicy::parse(initial, "the initial policy");
+  if (problem.tasks.size() > 1) {
+    return std::make_unique<GeneralistTrainer>(GeneralistOptions{}, problem, std::move(policy));
+  }
   return std::make_unique<DopplerTrainer>(
       DopplerTrainerOptions{.teacher = parameters.get<std::string>("teacher")}, problem,
       std::move(policy));

@@ -91,8 +91,6 @@ HeadSearch::HeadSearch(std::shared_ptr<const PlacementModel> model, Latents late
       draws_(options.seed),
       moves_(*model_, MoveKinds::all) {}
 
-void HeadSearch::set_latents(Latents latents) { latents_ = std::move(latents); }
-
 double HeadSearch::improve_share() const {
   if (!moves_.any()) return 0;
   const double decades = std::log10(static_cast<double>(max_evaluations_)) - 3;

@@ -52,9 +52,6 @@ class HeadSearch {
 
   void set_options(const HeadSearchOptions& options) { options_ = options; }
   void set_threads(ThreadPool* pool) { pool_ = pool; }  // nullptr: the caller's thread alone
-  // Other latents for the same heads, and another head to measure next; after the network learnt.
-  void set_latents(Latents latents);
-  void add_head(Head head) { first_.push_back(std::move(head)); }
 
   // A batch of evaluations. Returns false, and does nothing, when the budget is used.
   bool update();
