@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "agents/learned/kept_value.h"
+
 namespace doppler {
 
 namespace {
@@ -11,11 +13,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kSlope = 0.1;
-
-struct PlanHolder : torch::CustomClassHolder {
-  explicit PlanHolder(std::shared_ptr<const MessagePlan> held) : plan(std::move(held)) {}
-  std::shared_ptr<const MessagePlan> plan;
-};
 
 at::Tensor index_tensor(const std::vector<std::int32_t>& values, const torch::Device& device) {
   at::Tensor index = torch::empty({static_cast<std::int64_t>(values.size())}, torch::kInt64);
@@ -55,7 +52,7 @@ class Exchange : public torch::autograd::Function<Exchange> {
                             const std::shared_ptr<const MessagePlan>& plan) {
     const at::Tensor sent = states.index_select(0, sources);
     context->save_for_backward({sent, matrices, sources});
-    context->saved_data["plan"] = c10::IValue::make_capsule(c10::make_intrusive<PlanHolder>(plan));
+    context->saved_data["plan"] = keep(plan);
     context->saved_data["n_classes"] = states.size(0);
     at::Tensor messages = torch::empty_like(sent);
     for_each_value(*plan, [&](std::int64_t value, std::int64_t begin, std::int64_t length) {
@@ -69,8 +66,8 @@ class Exchange : public torch::autograd::Function<Exchange> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& sent = saved[0];
     const at::Tensor& matrices = saved[1];
-    const auto holder = context->saved_data["plan"].toCapsule();
-    const MessagePlan& plan = *static_cast<const PlanHolder&>(*holder).plan;
+    const auto kept = kept_value<MessagePlan>(context->saved_data["plan"]);
+    const MessagePlan& plan = *kept;
     const at::Tensor of_messages =
         sum_rows(gradients[0], plan.use_first, plan.use_class, plan.use_count);
     at::Tensor of_sent = torch::empty_like(sent);
