@@ -1,6 +1,11 @@
 // doppler(preset=paper) as an agent: a policy decides greedily, and what evaluations are left train
 // it further; without a policy all of them do.
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "agents/learned/learned.h"
+#include "agents/learned/paper_decoder.h"
 #include "agents/learned/paper_trainer.h"
 #include "graphs/file.h"
 
@@ -27,36 +32,65 @@ std::string policy_of(const Parameters& parameters) {
         "the generalist policy is of doppler's preset best; leave preset=paper out, or give a "
         "policy file that preset=paper wrote");
   }
-  if (path.empty()) return {};
-  const std::string content = read_file(path);
-  // Told at once, with the file's name.
-  PaperNetwork(PaperSizes{}, 0).set_arrays(parse_policy(content, kPaperPolicyKind, path), path);
-  return content;
+  return path.empty() ? std::string() : read_file(path);
 }
 
 class PaperAgent : public Agent {
  public:
   explicit PaperAgent(const Parameters& parameters)
-      : numbers_(hyperparameters_of(parameters)), policy_(policy_of(parameters)) {}
+      : numbers_(hyperparameters_of(parameters)), policy_(policy_of(parameters)) {
+    if (policy_.empty()) return;
+    const auto path = parameters.get<std::string>("policy");
+    const auto network = std::make_shared<PaperNetwork>(numbers_.sizes, 0);
+    network->set_arrays(parse_policy(policy_, kPaperPolicyKind, path), path);
+    decoder_.emplace(network);
+  }
 
-  [[nodiscard]] bool has_steps() const override { return !policy_.empty(); }
+  [[nodiscard]] bool has_steps() const override { return decoder_.has_value(); }
+  void begin(std::shared_ptr<const PlacementModel> model, std::uint64_t seed) override {
+    if (!decoder_) return Agent::begin(std::move(model), seed);
+    decoder_->begin(std::move(model));
+  }
+  NodeId select(const PartialSchedule& schedule) override {
+    return decoder_ ? decoder_->select(schedule) : Agent::select(schedule);
+  }
+  DeviceId place(const PartialSchedule& schedule, NodeId node) override {
+    return decoder_ ? decoder_->place(schedule, node) : Agent::place(schedule, node);
+  }
 
   Decision decide(std::shared_ptr<const PlacementModel> model,
                   const AssignOptions& options) override {
-    TrainProblem problem{.tasks = {model},
-                         .options = {.seed = options.seed,
-                                     .max_evaluations = options.max_evaluations,
-                                     .max_seconds = options.max_seconds,
-                                     .initial_policy = policy_}};
+    if (!decoder_) return train(model, options, {1, 2}, options.max_evaluations);
+    decoder_->begin(model);
+    Decision greedy{.assignment = decoder_->decide()};
+    if (options.max_evaluations == 1) return greedy;
+    greedy.makespan = model->task().simulator().makespan(greedy.assignment.devices);
+    greedy.evaluations = 1;
+    Decision trained = train(model, options, {2}, options.max_evaluations - 1);
+    trained.evaluations += 1;
+    if (trained.makespan && *trained.makespan < *greedy.makespan) return trained;
+    greedy.evaluations = trained.evaluations;
+    return greedy;
+  }
+
+ private:
+  Decision train(const std::shared_ptr<const PlacementModel>& model, const AssignOptions& options,
+                 const std::vector<int>& stages, std::int64_t max_evaluations) {
+    const TrainProblem problem{.tasks = {model},
+                               .options = {.stages = stages,
+                                           .seed = options.seed,
+                                           .max_evaluations = max_evaluations,
+                                           .max_seconds = options.max_seconds,
+                                           .initial_policy = policy_}};
     const auto trainer = make_paper_trainer(numbers_, problem);
     while (trainer->update()) {
     }
     return trainer->best(0);
   }
 
- private:
   PaperHyperparameters numbers_;
   std::string policy_;
+  std::optional<PaperDecoder> decoder_;  // of the policy
 };
 
 }  // namespace
