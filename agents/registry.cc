@@ -42,4 +42,9 @@ std::unique_ptr<Agent> make_agent(std::string_view spelling) {
   return entry.make(Parameters(entry.parameters, call));
 }
 
+std::string canonical_agent(std::string_view spelling) {
+  const NamedCall call = NamedCall::parse(spelling);
+  return Parameters(agents().at(call.name).parameters, call).canonical();
+}
+
 }  // namespace doppler

@@ -67,7 +67,8 @@ class Trainer {
   [[nodiscard]] virtual Decision best(std::size_t task) const = 0;
   // The content of a policy file: what the agent has learnt, without the state of the run.
   [[nodiscard]] virtual std::string policy() const = 0;
-  // Everything. A new trainer of the same problem that restores it continues to the same bits.
+  // Everything. A new trainer of the same problem that restores it continues to the same bits;
+  // max_seconds and n_threads may be others.
   [[nodiscard]] virtual std::string state() const = 0;
   // Requires state() of a trainer of the same agent, parameters and problem. Throws ParseError
   // otherwise, and nothing changes.
