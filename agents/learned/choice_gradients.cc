@@ -98,7 +98,7 @@ class StandardisedRows : public torch::autograd::Function<StandardisedRows> {
     context->saved_data["segments"] = keep(segments);
     context->saved_data["n_rows"] = table.size(0);
     context->saved_data["device"] = table.device();
-    context->saved_data["out"] = out;
+    context->saved_data["out"] = out.detach();
     context->saved_data["deviations"] = deviations;
     return out.to(table.device());
   }
@@ -167,7 +167,7 @@ class StandardisedDeviceSums : public torch::autograd::Function<StandardisedDevi
     context->saved_data["placements"] = keep(placements);
     context->saved_data["like"] = states.new_empty({0});
     context->saved_data["n_classes"] = states.size(0);
-    context->saved_data["out"] = out;
+    context->saved_data["out"] = out.detach();
     context->saved_data["deviations"] = deviations;
     return out.to(states.device());
   }
@@ -254,7 +254,7 @@ class ChoiceLoss : public torch::autograd::Function<ChoiceLoss> {
       entropy.mutable_data_ptr<double>()[s] = log_total - choice.mean;
     }
     context->saved_data["targets"] = keep(targets);
-    context->saved_data["scores"] = from;
+    context->saved_data["scores"] = from.detach();
     context->saved_data["like"] = scores.new_empty({0});
     return {log_probability, entropy};
   }

@@ -1,5 +1,7 @@
 // doppler(preset=paper) as an agent: a policy decides greedily, and what evaluations are left train
 // it further; without a policy all of them do.
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -60,32 +62,52 @@ class PaperAgent : public Agent {
 
   Decision decide(std::shared_ptr<const PlacementModel> model,
                   const AssignOptions& options) override {
-    if (!decoder_) return train(model, options, {1, 2}, options.max_evaluations);
-    decoder_->begin(model);
-    Decision greedy{.assignment = decoder_->decide()};
-    if (options.max_evaluations == 1) return greedy;
-    greedy.makespan = model->task().simulator().makespan(greedy.assignment.devices);
-    greedy.evaluations = 1;
-    Decision trained = train(model, options, {2}, options.max_evaluations - 1);
-    trained.evaluations += 1;
-    if (trained.makespan && *trained.makespan < *greedy.makespan) return trained;
-    greedy.evaluations = trained.evaluations;
-    return greedy;
+    const auto begin = std::chrono::steady_clock::now();
+    Decision first;
+    if (decoder_) {
+      decoder_->begin(model);
+      first.assignment = decoder_->decide();
+      if (options.max_evaluations == 1) return first;
+      first.makespan = model->task().simulator().makespan(first.assignment.devices);
+      first.evaluations = 1;
+    }
+    return trained(std::move(first), model, options, begin);
   }
 
  private:
-  Decision train(const std::shared_ptr<const PlacementModel>& model, const AssignOptions& options,
-                 const std::vector<int>& stages, std::int64_t max_evaluations) {
-    const TrainProblem problem{.tasks = {model},
-                               .options = {.stages = stages,
-                                           .seed = options.seed,
-                                           .max_evaluations = max_evaluations,
-                                           .max_seconds = options.max_seconds,
-                                           .initial_policy = policy_}};
+  using Instant = std::chrono::steady_clock::time_point;
+
+  // The better of `first`, which the policy decided, and what training comes to with the
+  // evaluations that are left. Without a policy `first` is empty, and training begins with stage I.
+  Decision trained(Decision first, const std::shared_ptr<const PlacementModel>& model,
+                   const AssignOptions& options, Instant begin) {
+    double best = first.makespan.value_or(std::numeric_limits<double>::infinity());
+    const auto tell = [&](std::int64_t evaluations, double makespan) {
+      best = makespan;
+      if (!options.on_better) return;
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      options.on_better({evaluations, spent.count(), makespan});
+    };
+    if (first.makespan) tell(1, *first.makespan);
+    const TrainProblem problem{
+        .tasks = {model},
+        .options = {.stages = decoder_ ? std::vector{2} : std::vector{1, 2},
+                    .seed = options.seed,
+                    .max_evaluations = options.max_evaluations - first.evaluations,
+                    .max_seconds = options.max_seconds,
+                    .initial_policy = policy_}};
     const auto trainer = make_paper_trainer(numbers_, problem);
     while (trainer->update()) {
+      const TrainProgress progress = trainer->progress();
+      if (progress.best_makespan < best) {
+        tell(first.evaluations + progress.evaluations, progress.best_makespan);
+      }
     }
-    return trainer->best(0);
+    Decision last = trainer->best(0);
+    last.evaluations += first.evaluations;
+    if (!first.makespan || (last.makespan && *last.makespan < *first.makespan)) return last;
+    first.evaluations = last.evaluations;
+    return first;
   }
 
   PaperHyperparameters numbers_;

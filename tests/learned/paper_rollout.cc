@@ -238,6 +238,39 @@ TEST_CASE("gradients of both policies are those of finite differences") {
   }
 }
 
+TEST_CASE("what is computed for a gradient goes when nobody holds it any more") {
+  Fixture f(named_model("published/chainmm"), kSmall, 3);
+  PaperRollout rollout(f.task);
+  std::vector<PaperEpisode> episodes(1);
+  rollout.run(f.weights, f.embedding, {.epsilon = 0.5}, episodes[0]);
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> left;
+  const auto watch = [&](const at::Tensor& x) {
+    REQUIRE(x.requires_grad());
+    left.emplace_back(x.getIntrusivePtr());
+  };
+  for (const auto dtype : {torch::kFloat32, torch::kFloat64}) {
+    f.network.select->to(dtype);
+    f.network.place->to(dtype);
+    const PaperTensors tensors(f.task, torch::TensorOptions(dtype));
+    const auto select = f.network.select->embed(tensors);
+    const auto place = f.network.place->embed(tensors);
+    const auto sel = f.network.select->choices(tensors, select, episodes);
+    const auto plc = f.network.place->choices(tensors, place, episodes);
+    for (const at::Tensor& x : {select.base, select.b_paths, select.t_paths, place.base,
+                                place.states, sel.log_probability, plc.entropy}) {
+      watch(x);
+    }
+    auto placements = std::make_shared<Placements>();
+    placements->state = {0};
+    placements->device = {0};
+    placements->episode_first = {0, 1};
+    watch(standardised_device_sums(place.states, placements));
+    watch(standardised_rows(select.b_paths, tensors.all_b_paths, dtype));
+    watch(path_sums(place.states, tensors.b_paths));
+  }
+  for (const auto& x : left) CHECK(x.expired());
+}
+
 // --- what the published code got wrong ---
 
 TEST_CASE("device features are those that the environment observes, starts of predecessors too") {

@@ -207,20 +207,27 @@ TEST_CASE("imitation of the critical path balances independent nodes") {
 }
 
 TEST_CASE("REINFORCE learns to keep a chain on one device") {
-  // Six nodes of 1 s, transfers of 5 s: the optimum is 6.
-  const auto model = simple(6, 5, true, 2);
-  PaperHyperparameters numbers = small(0, 400);
+  // Four nodes of 1 s, transfers of 5 s: the optimum is 4.
+  const auto model = simple(4, 5, true, 2);
+  PaperHyperparameters numbers = small(0, 600);
   numbers.batch = 4;
   numbers.first_learning_rate = 3e-3;
   numbers.last_learning_rate = 1e-4;
-  const auto trainer = make_paper_trainer(
-      numbers, {.tasks = {model}, .options = {.stages = {2}, .seed = 2, .max_evaluations = 0}});
-  const double before = greedy_makespan(*trainer, model);
-  while (trainer->update()) {
+  numbers.simulator_epsilon = 0.6;
+  numbers.discount = 1;
+  int n_worse = 0;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const auto trainer = make_paper_trainer(
+        numbers,
+        {.tasks = {model}, .options = {.stages = {2}, .seed = seed, .max_evaluations = 0}});
+    if (greedy_makespan(*trainer, model) > 4) ++n_worse;
+    while (trainer->update()) {
+    }
+    INFO("seed " << seed);
+    CHECK(greedy_makespan(*trainer, model) == 4);
+    CHECK(*trainer->best(0).makespan == 4);
   }
-  INFO("before training: " << before);
-  CHECK(greedy_makespan(*trainer, model) == 6);
-  CHECK(*trainer->best(0).makespan == 6);
+  CHECK(n_worse > 0);  // there was something to learn
 }
 
 TEST_CASE("any agent may be the teacher, with steps or without") {
