@@ -1,5 +1,6 @@
 #include "agents/learned/message_passing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -107,15 +108,19 @@ torch::nn::Linear orthogonal_linear(std::int64_t n_inputs, std::int64_t n_output
   const torch::NoGradGuard no_gradient;
   torch::nn::Linear layer(torch::nn::LinearOptions(n_inputs, n_outputs));
   const bool tall = n_outputs >= n_inputs;
-  const std::int64_t n_columns = tall ? n_inputs : n_outputs;
-  const at::Tensor normal = torch::empty({tall ? n_outputs : n_inputs, n_columns}, torch::kFloat64)
-                                .normal_(0, 1, generator);
-  // Q of normal = Q R, with R from the Cholesky factor of its Gram matrix; twice, for the first
-  // time loses digits where the columns are nearly dependent (Yamamoto et al., ETNA 44, 2015).
-  at::Tensor q = normal;
-  for (int round = 0; round < 2; ++round) {
-    const at::Tensor factor = at::linalg_cholesky(q.t().matmul(q), /*upper=*/true);
-    q = at::linalg_solve_triangular(factor, q, /*upper=*/true, /*left=*/false);
+  const std::int64_t n_rows = std::max(n_inputs, n_outputs);
+  const std::int64_t n_columns = std::min(n_inputs, n_outputs);
+  // Q of normal numbers = Q R, with R from the Cholesky factor of their Gram matrix; twice where
+  // the columns may be nearly dependent, for the first time loses digits then (Yamamoto et al.,
+  // ETNA 44, 2015).
+  const bool well_conditioned = n_rows >= 8 * n_columns;
+  at::Tensor q =
+      torch::empty({n_rows, n_columns}, well_conditioned ? torch::kFloat32 : torch::kFloat64)
+          .normal_(0, 1, generator);
+  for (int round = 0; round < (well_conditioned ? 1 : 2); ++round) {
+    const at::Tensor factor =
+        at::linalg_cholesky(q.t().matmul(q).to(torch::kFloat64), /*upper=*/true);
+    q = q.matmul(at::linalg_inv(factor).to(q.dtype()));
   }
   layer->weight.copy_(tall ? q : q.t());
   layer->bias.zero_();

@@ -157,7 +157,8 @@ TEST_CASE("the gradient of message passing is that of finite differences") {
 
 TEST_CASE("linear layers start orthogonal, and the same for a seed") {
   const SingleThreadedTorch single_threaded;
-  for (const auto& [n_in, n_out] : {std::pair(5, 128), std::pair(128, 64), std::pair(30, 30)}) {
+  for (const auto& [n_in, n_out] :
+       {std::pair(5, 128), std::pair(128, 64), std::pair(30, 30), std::pair(30, 900)}) {
     const auto layer = orthogonal_linear(n_in, n_out, generator_of(4));
     const at::Tensor w = layer->weight;
     const at::Tensor gram = n_out >= n_in ? w.t().matmul(w) : w.matmul(w.t());
