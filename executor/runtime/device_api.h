@@ -8,7 +8,7 @@
 // before those that it names, so that any backend which runs each stream in order cannot deadlock.
 //
 // Calls. The runtime makes one call at a time (it holds a lock of its own), on changing threads:
-// that of run(), and those on which the backend calls Listener::completed(). run() and copy() of a
+// that of the caller and those on which the backend calls Listener::completed(). run() and copy() of a
 // stream return at once, without waiting for a command to end.
 //
 // Failures. A call that throws RunError has done nothing: the command was not submitted, nothing is
@@ -124,10 +124,10 @@ class DeviceApi {
   virtual void read(const Buffer& from, std::span<std::byte> to) = 0;
 
   // Begins a run: sets the zero of all seconds. Commands are numbered 0 to n_commands - 1. Nothing
-  // is under way.
+  // is under way. Throws RunError; then there is no run, and no end().
   virtual void begin(std::size_t n_commands, Listener& listener) = 0;
   // Ends it: every command has been reported, and completed() has returned or is about to. Returns
-  // when no thread of the backend is inside it.
+  // when no thread of the backend is inside it. Does not throw.
   virtual void end() = 0;
 };
 
