@@ -3,16 +3,26 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "executor/execution.h"
 #include "executor/run_options.h"
 #include "graphs/assignment.h"
 #include "graphs/cluster.h"
 #include "graphs/cost_model.h"
+#include "graphs/error.h"
 #include "graphs/graph.h"
 #include "graphs/registry.h"
 
 namespace doppler {
+
+// A real device's memory was full. The simulator returns Execution::out_of_memory instead.
+class OutOfMemoryError : public RunError {
+ public:
+  OutOfMemoryError(const OutOfMemory& memory_lack, const std::string& message)
+      : RunError(message), lack(memory_lack) {}
+  OutOfMemory lack;
+};
 
 class Engine {
  public:
