@@ -8,8 +8,8 @@
 // before those that it names, so that any backend which runs each stream in order cannot deadlock.
 //
 // Calls. The runtime makes one call at a time (it holds a lock of its own), on changing threads:
-// that of the caller and those on which the backend calls Listener::completed(). run() and copy() of a
-// stream return at once, without waiting for a command to end.
+// that of the caller and those on which the backend calls Listener::completed(). run() and copy()
+// of a stream return at once, without waiting for a command to end.
 //
 // Failures. A call that throws RunError has done nothing: the command was not submitted, nothing is
 // allocated. A command that fails on the way is reported like any other, with a message. Commands
