@@ -1,3 +1,4 @@
+#include "executor/cpu/cpu_engine.h"
 #include "executor/engine.h"
 #include "executor/simulator/simulator.h"
 
@@ -12,6 +13,7 @@ const Registry<EngineEntry>& engines() {
     simulator.source = "DOPPLER paper, section 4.1 (work-conserving execution)";
     simulator.make = [](const Parameters&) { return make_simulator_engine(); };
     built_in.add(std::move(simulator));
+    built_in.add(cpu_engine_entry());
     return built_in;
   }();
   return registry;

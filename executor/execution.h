@@ -62,6 +62,9 @@ struct Execution {
   double bytes_moved = 0;  // over those that are another device than the producer's
   double bytes_local = 0;  // over those that are the producer's own
   std::optional<OutOfMemory> out_of_memory = std::nullopt;
+  // Of every run that a real engine made to measure this one, in their order; `makespan` is their
+  // median. Empty for the simulator.
+  std::vector<double> makespans = {};
 
   friend bool operator==(const Execution&, const Execution&) = default;
   friend std::ostream& operator<<(std::ostream& out, const Execution& execution);
