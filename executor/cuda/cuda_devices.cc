@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "graphs/enum_names.h"
@@ -34,7 +35,7 @@ std::vector<std::filesystem::path> folders() {
 
 struct Module {
   OpenDevices* open_devices = nullptr;
-  CountGpus* count_gpus = nullptr;
+  NeedGpu* need_gpu = nullptr;
 };
 
 template <class Function>
@@ -66,7 +67,7 @@ Module load_module() {
                        DOPPLER_BUILD_ID + "; build doppler-gym again");
       }
       return {symbol<OpenDevices>(module, kOpenDevicesName, path),
-              symbol<CountGpus>(module, kCountGpusName, path)};
+              symbol<NeedGpu>(module, kNeedGpuName, path)};
     }
     tried += (tried.empty() ? "" : " or ") + folder.string();
   }
@@ -74,7 +75,7 @@ Module load_module() {
                  "; build with -DDOPPLER_CUDA=ON (docs/cuda-engine.md), or choose another engine");
 }
 
-// Loaded once; a failure is tried again, since its cause may have been mended.
+// Loaded once; after a failure the next call tries again.
 const Module& module() {
   static const Module loaded = load_module();
   return loaded;
@@ -89,21 +90,16 @@ std::string_view to_string(Transport transport) {
   return enum_name<Transport>(kTransports, transport);
 }
 
-std::unique_ptr<CudaDevices> open_cuda_devices(std::size_t n_devices, const CudaOptions& options) {
+std::unique_ptr<runtime::DeviceApi> open_cuda_devices(std::size_t n_devices,
+                                                      const CudaOptions& options) {
   if (!options.gpus.empty() && options.gpus.size() != n_devices) {
     throw UsageError("engine 'cuda': gpus names " + std::to_string(options.gpus.size()) +
                      " devices, the cluster has " + std::to_string(n_devices) +
                      "; name a GPU for each device, or none");
   }
-  return std::unique_ptr<CudaDevices>(module().open_devices(n_devices, options));
+  return std::unique_ptr<runtime::DeviceApi>(module().open_devices(n_devices, options));
 }
 
-std::size_t n_gpus() {
-  try {
-    return module().count_gpus();
-  } catch (const RunError&) {
-    return 0;
-  }
-}
+void need_gpu() { module().need_gpu(); }
 
 }  // namespace doppler::cuda

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,30 +46,25 @@ struct CudaOptions {
   friend bool operator==(const CudaOptions&, const CudaOptions&) = default;
 };
 
-class CudaDevices : public runtime::DeviceApi {
- public:
-  // Seconds by which the instants of different GPUs may be off in the last run: half the time that
-  // the host took to see the GPU's base event, the largest of all GPUs. Within one GPU instants
-  // differ by no more than an event's resolution, about half a microsecond.
-  [[nodiscard]] virtual double alignment_error() const = 0;
-  // "GPU 0: NVIDIA H100 (compute capability 9.0)", one line a GPU.
-  [[nodiscard]] virtual std::string description() const = 0;
-};
-
 // Loads the module on first use, from beside this program or library, and opens the GPUs. Throws
 // RunError, one line, if there is no module, no GPU or no such GPU, UsageError if `gpus` names
 // another number of devices.
-std::unique_ptr<CudaDevices> open_cuda_devices(std::size_t n_devices, const CudaOptions& options);
+//
+// Instants come from the GPUs' events. Each GPU has a base event, bracketed by the host's clock
+// when a run begins; clock_error() is half of the widest bracket. After an error that CUDA cannot
+// recover from (a kernel's bad address) the process has to be started again.
+std::unique_ptr<runtime::DeviceApi> open_cuda_devices(std::size_t n_devices,
+                                                      const CudaOptions& options);
 
-// The GPUs that CUDA sees; 0 without module or driver. Loads the module.
-std::size_t n_gpus();
+// Throws RunError, one line, if there is no module or no GPU. Loads the module.
+void need_gpu();
 
-// What the module exports under C names, found by dlsym().
-using OpenDevices = CudaDevices*(std::size_t n_devices, const CudaOptions& options);
-using CountGpus = std::size_t();
+// What the module exports under C names, found by dlsym(). They throw as above.
+using OpenDevices = runtime::DeviceApi*(std::size_t n_devices, const CudaOptions& options);
+using NeedGpu = void();
 using BuildOf = const char*();
 inline constexpr const char* kOpenDevicesName = "doppler_cuda_open_devices";
-inline constexpr const char* kCountGpusName = "doppler_cuda_count_gpus";
+inline constexpr const char* kNeedGpuName = "doppler_cuda_need_gpu";
 inline constexpr const char* kBuildName = "doppler_cuda_build";
 
 }  // namespace doppler::cuda

@@ -129,6 +129,8 @@ class DeviceApi {
   // Ends it: every command has been reported, and completed() has returned or is about to. Returns
   // when no thread of the backend is inside it. Does not throw.
   virtual void end() = 0;
+  // Seconds by which instants of different devices may be off in the last run.
+  [[nodiscard]] virtual double clock_error() const { return 0; }
 };
 
 }  // namespace doppler::runtime

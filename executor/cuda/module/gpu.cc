@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 namespace doppler::cuda {
 namespace {
@@ -37,11 +38,9 @@ Gpu::Gpu(int number) : number_(number) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, number), "ask what a GPU is");
   n_processors_ = properties.multiProcessorCount;
-  description_ = "GPU " + std::to_string(number) + ": " + properties.name +
-                 " (compute capability " + std::to_string(properties.major) + "." +
-                 std::to_string(properties.minor) + ")";
   if (properties.memoryPoolsSupported == 0) {
-    throw RunError(description_ + " has no stream-ordered memory; its driver is too old");
+    throw RunError("GPU " + std::to_string(number) + " (" + properties.name +
+                   ") has no stream-ordered memory; its driver is too old");
   }
   const CurrentGpu current(number);
   std::size_t total = 0;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "executor/cuda/module/handles.h"
@@ -22,7 +21,6 @@ class Gpu {
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int n_processors() const { return n_processors_; }
   [[nodiscard]] std::size_t free_memory() const { return free_memory_; }  // when it was opened
-  [[nodiscard]] const std::string& description() const { return description_; }
   [[nodiscard]] cudaMemPool_t pool() const { return pool_.get(); }
 
   // Memory is taken and given back on a stream that holds nothing else, so that what is given back
@@ -51,7 +49,6 @@ class Gpu {
   int number_ = 0;
   int n_processors_ = 1;
   std::size_t free_memory_ = 0;
-  std::string description_;
   OwnedStream memory_stream_;
   OwnedEvent allocated_;
   OwnedPool pool_;

@@ -9,6 +9,8 @@ namespace {
 // Memory of each GPU that is left to the libraries' workspaces and to the scratch of nodes.
 constexpr std::size_t kReserve = std::size_t{1} << 30;
 
+}  // namespace
+
 int count_gpus() {
   int n = 0;
   const cudaError_t status = cudaGetDeviceCount(&n);
@@ -18,8 +20,6 @@ int count_gpus() {
                  (status == cudaSuccess ? "CUDA sees none" : cudaGetErrorString(status)) +
                  "; use the engine 'cpu' or 'simulator' here");
 }
-
-}  // namespace
 
 Machine::Machine(std::size_t n_devices, const CudaOptions& options) : options_(options) {
   const int n_gpus = count_gpus();

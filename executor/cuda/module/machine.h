@@ -15,6 +15,9 @@
 
 namespace doppler::cuda {
 
+// The number of GPUs, at least 1. Throws RunError, one line, if CUDA sees none.
+int count_gpus();
+
 // A command of the run: events of the GPUs on which it starts and ends. Each entry is written by
 // the runtime's call that submits the command, and then by the thread that reports it.
 struct Command {

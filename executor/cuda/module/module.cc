@@ -10,7 +10,7 @@
 namespace doppler::cuda {
 namespace {
 
-class Devices final : public CudaDevices {
+class Devices final : public runtime::DeviceApi {
  public:
   Devices(std::size_t n_devices, const CudaOptions& options) : machine_(n_devices, options) {
     // Ranks are connected before the first run, not in it.
@@ -51,18 +51,10 @@ class Devices final : public CudaDevices {
 
   void end() override { activity_.wait_for_none(); }
 
-  [[nodiscard]] double alignment_error() const override {
+  [[nodiscard]] double clock_error() const override {
     double largest = 0;
     for (const auto& gpu : machine_.gpus()) largest = std::max(largest, gpu->alignment_error());
     return largest;
-  }
-
-  [[nodiscard]] std::string description() const override {
-    std::string text;
-    for (const auto& gpu : machine_.gpus()) {
-      text += (text.empty() ? "" : "\n") + gpu->description();
-    }
-    return text;
   }
 
  private:
@@ -76,20 +68,15 @@ class Devices final : public CudaDevices {
 extern "C" {
 
 __attribute__((visibility("default"))) doppler::cuda::OpenDevices doppler_cuda_open_devices;
-__attribute__((visibility("default"))) doppler::cuda::CountGpus doppler_cuda_count_gpus;
+__attribute__((visibility("default"))) doppler::cuda::NeedGpu doppler_cuda_need_gpu;
 __attribute__((visibility("default"))) doppler::cuda::BuildOf doppler_cuda_build;
 
-doppler::cuda::CudaDevices* doppler_cuda_open_devices(std::size_t n_devices,
-                                                      const doppler::cuda::CudaOptions& options) {
+doppler::runtime::DeviceApi* doppler_cuda_open_devices(std::size_t n_devices,
+                                                       const doppler::cuda::CudaOptions& options) {
   return std::make_unique<doppler::cuda::Devices>(n_devices, options).release();
 }
 
-std::size_t doppler_cuda_count_gpus() {
-  int n = 0;
-  if (cudaGetDeviceCount(&n) == cudaSuccess) return static_cast<std::size_t>(n);
-  static_cast<void>(cudaGetLastError());
-  return 0;
-}
+void doppler_cuda_need_gpu() { doppler::cuda::count_gpus(); }
 
 const char* doppler_cuda_build() { return DOPPLER_BUILD_ID; }
 
