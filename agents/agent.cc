@@ -49,7 +49,15 @@ Decision Agent::decide(std::shared_ptr<const PlacementModel> model, const Assign
 AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options) {
   options.check();
   const auto begin = std::chrono::steady_clock::now();
-  Decision decision = agent.decide(std::make_shared<const PlacementModel>(task), options);
+  std::optional<Improvement> told;
+  AssignOptions watched = options;
+  if (options.on_better) {
+    watched.on_better = [&](const Improvement& improvement) {
+      told = improvement;
+      options.on_better(improvement);
+    };
+  }
+  Decision decision = agent.decide(std::make_shared<const PlacementModel>(task), watched);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
 
   decision.check(task);
@@ -67,6 +75,9 @@ AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options
   if (result.evaluations > options.max_evaluations) {
     throw RunError("the agent used " + std::to_string(result.evaluations) + " evaluations of " +
                    std::to_string(options.max_evaluations) + " allowed");
+  }
+  if (options.on_better && !(told && told->makespan <= result.makespan)) {
+    options.on_better({result.evaluations, result.seconds, result.makespan});
   }
   return result;
 }

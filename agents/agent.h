@@ -15,12 +15,23 @@
 
 namespace doppler {
 
+// The least makespan that an agent has measured so far, when it found it.
+struct Improvement {
+  std::int64_t evaluations = 0;  // runs of the engine up to then, this one included
+  double seconds = 0;            // since the agent began
+  double makespan = 0;           // seconds
+  friend bool operator==(const Improvement&, const Improvement&) = default;
+};
+
 // What an agent may spend on one task. Whichever limit comes first ends it; at least one assignment
 // is returned in any case.
 struct AssignOptions {
   std::uint64_t seed = 0;
   std::int64_t max_evaluations = 1;  // runs of an engine
   double max_seconds = std::numeric_limits<double>::infinity();
+  // Called at every improvement, in its order, by the thread that decides; it changes no result.
+  // Agents that do not call it are told of by assign() at the end.
+  std::function<void(const Improvement&)> on_better = {};
 
   void check() const;  // throws UsageError for options that leave no evaluation
 };
@@ -70,11 +81,18 @@ class Agent {
 // confirm, or used more evaluations than allowed.
 AssignResult assign(Agent& agent, const Task& task, const AssignOptions& options = {});
 
+class Trainer;
+struct TrainProblem;
+
 // A registered agent.
 struct AgentEntry : Description {
   std::string family;          // "heuristic", "search", "learned"
   bool deterministic = false;  // the same for every seed
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
+  // For an agent that learns (agents/training.h); empty for one that does not.
+  std::function<std::unique_ptr<Trainer>(const Parameters&, const TrainProblem&)> train = {};
+  // Why `make` would throw RunError in this build; an empty function or string: it does not.
+  std::function<std::string()> missing = {};
 };
 
 // Every agent of this build, and those that were registered since.
@@ -84,5 +102,8 @@ const Registry<AgentEntry>& agents();
 void register_agent(AgentEntry entry);
 // From a spelling with parameters, "annealing(moves=all)"; throws UsageError.
 std::unique_ptr<Agent> make_agent(std::string_view spelling);
+// The spelling with the parameters in the order of their schema: "annealing(moves=all)". Throws
+// like make_agent().
+std::string canonical_agent(std::string_view spelling);
 
 }  // namespace doppler

@@ -13,6 +13,14 @@ class Draws {
  public:
   explicit Draws(std::uint64_t seed = 0) : state_(mix64(seed)) {}
 
+  // What a stream needs to continue where it was.
+  [[nodiscard]] std::uint64_t state() const { return state_; }
+  static Draws from_state(std::uint64_t state) {
+    Draws draws;
+    draws.state_ = state;
+    return draws;
+  }
+
   // 64 uniform bits.
   std::uint64_t next() { return mix64(state_ += 0x9e3779b97f4a7c15ULL); }
   // Uniform in [0, n); requires n > 0.

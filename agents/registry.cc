@@ -3,6 +3,7 @@
 
 #include "agents/agent.h"
 #include "agents/heuristics/heuristics.h"
+#include "agents/learned_module.h"
 #include "agents/search/search.h"
 
 namespace doppler {
@@ -23,6 +24,7 @@ Registry<AgentEntry>& all_agents() {
     built_in.add(enumerative_entry());
     built_in.add(local_search_entry());
     built_in.add(rule_search_entry());
+    built_in.add(doppler_entry());
     return built_in;
   }();
   return registry;
@@ -38,6 +40,11 @@ std::unique_ptr<Agent> make_agent(std::string_view spelling) {
   const NamedCall call = NamedCall::parse(spelling);
   const AgentEntry& entry = agents().at(call.name);
   return entry.make(Parameters(entry.parameters, call));
+}
+
+std::string canonical_agent(std::string_view spelling) {
+  const NamedCall call = NamedCall::parse(spelling);
+  return Parameters(agents().at(call.name).parameters, call).canonical();
 }
 
 }  // namespace doppler

@@ -1,12 +1,10 @@
 #include "cli/evaluation.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <exception>
-#include <system_error>
-#include <thread>
 
+#include "cli/parallel.h"
 #include "cli/problem.h"
 #include "cli/progress.h"
 #include "cli/statistics.h"
@@ -75,32 +73,18 @@ void run_all(std::vector<Cell>& cells, const EvaluationPlan& plan) {
   }
   Progress progress(items.size());
   std::vector<std::exception_ptr> faults(items.size());
-  std::atomic<std::size_t> next = 0;
-  std::atomic<bool> failed = false;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < items.size() && !failed; i = next++) {
-      Cell& cell = cells[items[i].cell];
-      try {
-        const auto seed = static_cast<std::uint64_t>(plan.first_seed) + items[i].run;
-        cell.runs[items[i].run] = run_cell(cell, plan.budget, seed);
-        progress.advance(cell.task->name + "  " + cell.agent);
-      } catch (...) {
-        faults[i] = std::current_exception();
-        failed = true;
-      }
-    }
-  };
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t wanted = plan.jobs > 0 ? static_cast<std::size_t>(plan.jobs) : cores;
-  {
-    std::vector<std::jthread> threads;
+  side_by_side(items.size(), plan.jobs, [&](std::size_t i) {
+    Cell& cell = cells[items[i].cell];
     try {
-      for (std::size_t t = 1; t < std::min(wanted, items.size()); ++t) threads.emplace_back(work);
-    } catch (const std::system_error&) {
-      // The machine has no more threads; those that there are do the work.
+      const auto seed = static_cast<std::uint64_t>(plan.first_seed) + items[i].run;
+      cell.runs[items[i].run] = run_cell(cell, plan.budget, seed);
+      progress.advance(cell.task->name + "  " + cell.agent);
+      return true;
+    } catch (...) {
+      faults[i] = std::current_exception();
+      return false;
     }
-    work();
-  }
+  });
   for (const std::exception_ptr& fault : faults) {
     if (fault) std::rethrow_exception(fault);
   }

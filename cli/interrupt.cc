@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 namespace doppler::cli {
@@ -10,6 +11,9 @@ namespace {
 
 // Held by whoever may not be interrupted, and for ever by the thread that ends the process.
 std::mutex ending;
+
+std::atomic<bool> catching = false;
+std::atomic<int> caught = 0;  // the signal's number
 
 }  // namespace
 
@@ -25,7 +29,9 @@ void end_on_interrupt() {
   // A thread that waits, rather than a handler: it may take the lock, and no loop has to ask.
   std::thread([signals] {
     int number = 0;
-    if (sigwait(&signals, &number) != 0) return;
+    do {
+      if (sigwait(&signals, &number) != 0) return;
+    } while (catching && caught.exchange(number) == 0);
     ending.lock();
     if (isatty(STDERR_FILENO) != 0) {
       [[maybe_unused]] const auto written = write(STDERR_FILENO, "\n", 1);
@@ -35,5 +41,14 @@ void end_on_interrupt() {
 }
 
 DelayInterrupt::DelayInterrupt() : lock_(ending) {}
+
+CatchInterrupt::CatchInterrupt() {
+  caught = 0;
+  catching = true;
+}
+
+CatchInterrupt::~CatchInterrupt() { catching = false; }
+
+int CatchInterrupt::signal() const { return caught; }
 
 }  // namespace doppler::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 
 namespace doppler::cli {
 
@@ -17,6 +18,25 @@ class DelayInterrupt {
 
  private:
   std::unique_lock<std::mutex> lock_;
+};
+
+// While one lives, the first interrupt is noted and does nothing else, for a loop that ends by
+// itself; a second one ends the process as ever. One at a time.
+class CatchInterrupt {
+ public:
+  CatchInterrupt();
+  ~CatchInterrupt();
+  CatchInterrupt(const CatchInterrupt&) = delete;
+  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
+
+  // The number of the signal that came; 0: none.
+  [[nodiscard]] int signal() const;
+};
+
+// Thrown by a command that ended itself after an interrupt: the exit code is 128 + signal.
+struct Interrupted {
+  int signal = 0;
+  std::string message;
 };
 
 }  // namespace doppler::cli

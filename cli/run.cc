@@ -27,6 +27,8 @@ void add_commands(Command& program) {
   add_assign(program);
   add_evaluate(program);
   add_trace(program);
+  add_train(program);
+  add_results(program);
   add_bench(program);
 }
 
@@ -53,6 +55,8 @@ int run_command(int argc, const char* const* argv) {
     return 0;
   } catch (const BrokenPipe&) {
     return kBrokenPipe;
+  } catch (const Interrupted& interrupted) {
+    return fail(interrupted.message, 128 + interrupted.signal);
   } catch (const Error& error) {
     return fail(error.what(), error.exit_code());
   } catch (const std::bad_alloc&) {

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 get_property(rooms GLOBAL PROPERTY DOPPLER_ROOMS)
 install(TARGETS ${rooms} EXPORT DopplerGymTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS doppler-gym RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY graphs executor env datasets agents
+install(DIRECTORY graphs executor env datasets agents leaderboard
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/doppler FILES_MATCHING PATTERN "*.h")
 install(EXPORT DopplerGymTargets NAMESPACE doppler::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/DopplerGym)

@@ -17,10 +17,12 @@ if(DOPPLER_SANITIZE)
 endif()
 
 # doppler_room(NAME LIBRARIES...): library doppler_NAME, alias doppler::NAME, of every source below
-# this folder, except those of modules that are loaded on demand (folders called `module`).
+# this folder, but for the folders in `modules`: those are loaded on demand and built by themselves.
 function(doppler_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/module/")
+  foreach(module IN LISTS modules)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${module}/")
+  endforeach()
   add_library(doppler_${name} STATIC ${sources})
   add_library(doppler::${name} ALIAS doppler_${name})
   set_target_properties(doppler_${name} PROPERTIES EXPORT_NAME ${name})

@@ -162,19 +162,33 @@ Task make_task(std::string_view spelling) {
 }
 
 void check_training_tasks(const std::vector<std::string>& training_tasks) {
-  static const std::vector<std::pair<std::uint64_t, std::string>> test_tasks = [] {
-    std::vector<std::pair<std::uint64_t, std::string>> result;
+  for (const std::string& name : training_tasks) {
+    Task task = make_task(name);
+    task.name = name;
+    check_training_tasks(std::span(&task, 1));
+  }
+}
+
+void check_training_tasks(std::span<const Task> training_tasks) {
+  struct Known {
+    std::uint64_t graph = 0;
+    std::uint64_t cluster = 0;
+    std::string name;
+  };
+  static const std::vector<Known> test_tasks = [] {
+    std::vector<Known> result;
     for (const auto& [name, entry] : tasks()) {
-      if (entry.split == Split::test) result.emplace_back(entry.make().hash(), name);
+      if (entry.split != Split::test) continue;
+      const Task task = entry.make();
+      result.push_back({task.graph.hash(), task.cluster.hash(), name});
     }
     return result;
   }();
-  for (const std::string& name : training_tasks) {
-    const std::uint64_t hash = make_task(name).hash();
-    for (const auto& [test_hash, test_name] : test_tasks) {
-      if (hash != test_hash) continue;
-      throw UsageError("task '" + name + "' " +
-                       (name == test_name ? "" : "equals '" + test_name + "', which ") +
+  for (const Task& task : training_tasks) {
+    for (const Known& known : test_tasks) {
+      if (task.graph.hash() != known.graph || task.cluster.hash() != known.cluster) continue;
+      throw UsageError("task '" + task.name + "' " +
+                       (task.name == known.name ? "" : "equals '" + known.name + "', which ") +
                        "is of the test split, which no agent may train on; train on a task of the "
                        "split train or none");
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +35,8 @@ Task make_task(std::string_view spelling);
 // Throws UsageError that names the first of `training_tasks` which is of the test split, by
 // whatever spelling: a task that equals a test task counts as that task.
 void check_training_tasks(const std::vector<std::string>& training_tasks);
+// The same for tasks that are made already. The graph of a test task on that task's cluster counts
+// as it, whatever the settings of the engine.
+void check_training_tasks(std::span<const Task> training_tasks);
 
 }  // namespace doppler

@@ -1,5 +1,7 @@
 #include "env/env_model.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -72,29 +74,47 @@ Assignment critical_path_assignment(std::shared_ptr<const PlacementModel> model)
   return schedule.assignment();
 }
 
-// Engines that no thread uses now. A thread borrows one and gives it back, so that there are as
-// many as threads, not as environments.
 struct EnvModel::Engines {
+  using Simulators = std::vector<std::unique_ptr<Simulator>>;
+
+  // Simulators that no thread uses now. A thread borrows one and gives it back, so that there are
+  // as many as threads, not as environments.
   std::mutex mutex;
-  std::vector<std::vector<std::unique_ptr<Simulator>>> simulators;  // by task
-  std::vector<std::unique_ptr<Engine>> engines;
-  std::string name;
-  Parameters parameters;
+  std::vector<Simulators> simulators;  // by task
   bool is_simulator = false;
 
-  template <class T>
-  std::unique_ptr<T> borrow(std::vector<std::unique_ptr<T>>& idle) {
+  // A real engine serves all threads, which queue: its runs would wait for each other anyway.
+  std::mutex queue;
+  std::unique_ptr<Engine> real;
+  pid_t owner = 0;  // the process that made it: its threads do not live on in a child
+  std::string name;
+  Parameters parameters;
+
+  std::unique_ptr<Simulator> borrow(Simulators& idle) {
     const std::lock_guard lock(mutex);
     if (idle.empty()) return nullptr;
-    std::unique_ptr<T> one = std::move(idle.back());
+    std::unique_ptr<Simulator> one = std::move(idle.back());
     idle.pop_back();
     return one;
   }
-  template <class T>
-  void give_back(std::vector<std::unique_ptr<T>>& idle, std::unique_ptr<T> one) {
+  void give_back(Simulators& idle, std::unique_ptr<Simulator> one) {
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(one));
   }
+  // Requires the queue.
+  Engine& real_engine() {
+    leave_to_parent();
+    if (!real) {
+      real = engines().at(name).make(parameters);
+      owner = ::getpid();
+    }
+    return *real;
+  }
+  // After a fork, waiting for the threads of the parent's engine would never end.
+  void leave_to_parent() {
+    if (real && owner != ::getpid()) static_cast<void>(real.release());
+  }
+  ~Engines() { leave_to_parent(); }
 };
 
 EnvModel::~EnvModel() = default;
@@ -416,18 +436,22 @@ Measurement EnvModel::measure(std::size_t task, const Assignment& assignment, st
     engines_->give_back(idle, std::move(simulator));
     return result;
   }
-  std::unique_ptr<Engine> engine = engines_->borrow(engines_->engines);
-  if (!engine) engine = engines().at(engines_->name).make(engines_->parameters);
   RunOptions run_options = placed.options;
   run_options.seed = seed;
   run_options.record_timeline = false;
-  const Execution execution =
-      engine->run(placed.graph, placed.cluster, placed.cost_model, assignment, run_options);
-  result.makespan = execution.makespan;
-  if (explain && execution.out_of_memory) {
-    result.failure = memory_failure(*execution.out_of_memory);
+  const std::lock_guard in_turn(engines_->queue);
+  try {
+    const Execution execution = engines_->real_engine().run(
+        placed.graph, placed.cluster, placed.cost_model, assignment, run_options);
+    result.makespan = execution.makespan;
+    if (explain && execution.out_of_memory) {
+      result.failure = memory_failure(*execution.out_of_memory);
+    }
+  } catch (const OutOfMemoryError& error) {
+    if (!run_options.enforce_memory) throw;
+    result.makespan = std::numeric_limits<double>::infinity();
+    if (explain) result.failure = error.what();
   }
-  engines_->give_back(engines_->engines, std::move(engine));
   return result;
 }
 

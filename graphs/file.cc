@@ -215,4 +215,16 @@ void write_file(const std::string& path, std::string_view content) {
   if (opened.number() >= 0) ::fsync(opened.number());
 }
 
+std::string file_name_of(std::string_view text) {
+  constexpr std::string_view kPlain = "._-+=,@()";
+  constexpr std::size_t kMostBytes = 100;
+  std::string name;
+  for (char c : text.substr(0, kMostBytes)) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool is_digit = c >= '0' && c <= '9';
+    name += is_letter || is_digit || kPlain.find(c) != std::string_view::npos ? c : '_';
+  }
+  return name;
+}
+
 }  // namespace doppler

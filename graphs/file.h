@@ -19,4 +19,8 @@ std::string read_standard_input(std::size_t max_bytes = std::size_t{2} << 30);
 // not there yet. Throws RunError that names the path.
 void write_file(const std::string& path, std::string_view content);
 
+// A text as part of a file's name: its first 100 bytes, where everything but letters, digits and
+// "._-+=,@()" is an underscore. Different texts may come to one name.
+std::string file_name_of(std::string_view text);
+
 }  // namespace doppler

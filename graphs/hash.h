@@ -3,7 +3,9 @@
 
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace doppler {
@@ -34,5 +36,10 @@ class Hasher {
  private:
   std::uint64_t state_ = 0;
 };
+
+// A digest as files show it: 16 lower-case hexadecimal digits.
+std::string hash_text(std::uint64_t digest);
+// What hash_text() wrote; nothing for other text.
+std::optional<std::uint64_t> parse_hash(std::string_view text);
 
 }  // namespace doppler

@@ -8,7 +8,6 @@
 
 #include "graphs/error.h"
 #include "graphs/parse_error.h"
-#include "graphs/registry.h"
 
 namespace doppler {
 namespace {
@@ -176,6 +175,17 @@ std::int64_t JsonElement::integer(std::int64_t minimum, std::int64_t maximum) co
   const auto value = value_->get<std::int64_t>();
   if (value < minimum || value > maximum) fail_type(wanted);
   return value;
+}
+
+ParameterValue JsonElement::scalar() const {
+  if (value_->is_boolean()) return boolean();
+  if (value_->is_string()) return text();
+  if (value_->is_number_integer()) {
+    return integer(std::numeric_limits<std::int64_t>::min(),
+                   std::numeric_limits<std::int64_t>::max());
+  }
+  if (!value_->is_number()) fail_type("a number, text, true or false");
+  return value_->get<double>();
 }
 
 double JsonElement::quantity() const {

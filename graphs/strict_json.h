@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/registry.h"
+
 namespace doppler {
 
 // The document. Throws ParseError "source:line:column: what" for bad syntax, a field that is given
@@ -44,6 +46,8 @@ class JsonElement {
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] std::int64_t integer(std::int64_t minimum, std::int64_t maximum) const;
+  // A boolean, a whole number, any other finite number, or text.
+  [[nodiscard]] ParameterValue scalar() const;
   // A finite number of at least 0.
   [[nodiscard]] double quantity() const;
   // A number above 0 whose inverse is finite, or "unlimited" for infinity.

@@ -8,7 +8,7 @@ files=()
 case ${1:-} in
   --all)
     cd "$root"
-    mapfile -t files < <(find graphs executor env datasets agents cli tests benchmarks examples \
+    mapfile -t files < <(find graphs executor env datasets agents leaderboard cli tests benchmarks examples \
                            -name '*.cc' | sort) ;;
   -h | --help | -*)
     echo "usage: scripts/lint.sh [--all | FILE...]" >&2

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace doppler {
 
@@ -9,12 +10,17 @@ Evaluations::Evaluations(const PlacementModel& model, const AssignOptions& optio
     : simulator_(model.task().simulator()),
       max_evaluations_(options.max_evaluations),
       max_seconds_(options.max_seconds),
+      on_better_(options.on_better),
       begin_(std::chrono::steady_clock::now()) {}
+
+double Evaluations::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
 
 double Evaluations::seconds_share() const {
   if (std::isinf(max_seconds_)) return 0;
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
-  return spent.count() < max_seconds_ ? spent.count() / max_seconds_ : 1;
+  const double spent = seconds();
+  return spent < max_seconds_ ? spent / max_seconds_ : 1;
 }
 
 double Evaluations::progress() const {
@@ -26,8 +32,10 @@ bool Evaluations::is_best(double makespan) {
   // The first one is, even if it is infinite: there is nothing else to return.
   const bool better = n_used_ == 0 || makespan < best_makespan_;
   ++n_used_;
-  if (better) best_makespan_ = makespan;
-  return better;
+  if (!better) return false;
+  best_makespan_ = makespan;
+  if (on_better_) on_better_({n_used_, seconds(), makespan});
+  return true;
 }
 
 double Evaluations::run(std::span<const DeviceId> assignment) {
@@ -60,6 +68,12 @@ void Evaluations::take(std::span<const DeviceId> assignment) {
 void Evaluations::take_move(NodeId node, DeviceId device) {
   simulator_.accept_move(node, device);
   base_[node.index()] = device;
+}
+
+void Evaluations::restore(std::int64_t n_used, Assignment best, double best_makespan) {
+  n_used_ = n_used;
+  best_ = std::move(best);
+  best_makespan_ = best_makespan;
 }
 
 Decision Evaluations::decision() const {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -18,7 +19,8 @@ namespace doppler {
 // before, so that the simulator can resume from it; nothing new is learnt, and an engine without
 // one-node changes would not be run for it.
 //
-// Without a limit in seconds the clock is never read, so that a search depends on its seed alone.
+// Without a limit in seconds no decision reads the clock, so that a search depends on its seed
+// alone. Improvements are told to AssignOptions::on_better.
 class Evaluations {
  public:
   Evaluations(const PlacementModel& model, const AssignOptions& options);
@@ -41,6 +43,9 @@ class Evaluations {
   void take(std::span<const DeviceId> assignment);
   void take_move(NodeId node, DeviceId device);
 
+  // Continues a search that had come so far. The base is none; seconds count from now.
+  void restore(std::int64_t n_used, Assignment best, double best_makespan);
+
   // By node; empty before the first run_base().
   [[nodiscard]] std::span<const DeviceId> base() const { return base_; }
   [[nodiscard]] const Assignment& best() const { return best_; }
@@ -49,6 +54,7 @@ class Evaluations {
   [[nodiscard]] Decision decision() const;
 
  private:
+  [[nodiscard]] double seconds() const;  // since the beginning
   [[nodiscard]] double seconds_share() const;
   // Counts a run; whether its makespan is the least so far.
   bool is_best(double makespan);
@@ -56,6 +62,7 @@ class Evaluations {
   Simulator simulator_;
   std::int64_t max_evaluations_;
   double max_seconds_;
+  std::function<void(const Improvement&)> on_better_;
   std::chrono::steady_clock::time_point begin_;
   std::int64_t n_used_ = 0;
   std::vector<DeviceId> base_;

@@ -161,6 +161,18 @@ LinearRule::LinearRule(std::shared_ptr<const PlacementModel> model)
 
 void LinearRule::begin(const RuleWeights& weights, const PartialSchedule& schedule) {
   weights_ = weights;
+  node_weights_ = {};
+  partners_count_ = weights[weight_index(NodeFeature::partners_placed)] != 0;
+  start(schedule);
+}
+
+void LinearRule::begin(std::span<const RuleWeights> node_weights, const PartialSchedule& schedule) {
+  node_weights_ = node_weights;
+  partners_count_ = true;
+  start(schedule);
+}
+
+void LinearRule::start(const PartialSchedule& schedule) {
   features_.begin();
   heap_.clear();
   std::fill(heap_place_.begin(), heap_place_.end(), -1);
@@ -175,7 +187,7 @@ DeviceId LinearRule::place(const PartialSchedule& schedule, NodeId node) {
   std::fill(cost_.begin(), cost_.end(), 0.0);
   const std::size_t n_devices = cost_.size();
   for (std::size_t i = 0; i < kDeviceFeatures; ++i) {
-    const double weight = weights_[kNodeFeatures + i];
+    const double weight = weights(node)[kNodeFeatures + i];
     for (std::size_t d = 0; d < n_devices; ++d) {
       cost_[d] += weight * device_features_[i * n_devices + d];
     }
@@ -188,13 +200,12 @@ void LinearRule::placed(const PartialSchedule& schedule, NodeId node) {
   remove(node);
   features_.placed(node);
   const PlacementModel& model = features_.model();
-  const bool partners_count = weights_[weight_index(NodeFeature::partners_placed)] != 0;
   for (NodeId consumer : model.successors(node)) {
     if (schedule.is_candidate(consumer)) {
       score(schedule, consumer);
       push(consumer);
     }
-    if (!partners_count) continue;
+    if (!partners_count_) continue;
     // Candidates among its partners have one partner more that is placed. A node that became a
     // candidate just now is scored when its turn comes.
     for (const PlacementModel::Feed& feed : model.feeds(consumer)) {
@@ -229,8 +240,9 @@ bool LinearRule::before(NodeId a, NodeId b) const {
 void LinearRule::score(const PartialSchedule& schedule, NodeId node) {
   std::array<double, kNodeFeatures> features;
   features_.write_node(schedule, node, features);
+  const RuleWeights& own = weights(node);
   double sum = 0;
-  for (std::size_t i = 0; i < kNodeFeatures; ++i) sum += weights_[i] * features[i];
+  for (std::size_t i = 0; i < kNodeFeatures; ++i) sum += own[i] * features[i];
   score_[node.index()] = sum;
 }
 

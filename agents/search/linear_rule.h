@@ -102,6 +102,8 @@ class LinearRule {
   // placed() takes O(log candidates) for each new candidate; if partners_placed has a weight, also
   // for each candidate among the partners.
   void begin(const RuleWeights& weights, const PartialSchedule& schedule);
+  // The same with weights of its own for each node, [n_nodes], which must outlive the episode.
+  void begin(std::span<const RuleWeights> node_weights, const PartialSchedule& schedule);
   [[nodiscard]] NodeId select() const { return heap_.front(); }
   DeviceId place(const PartialSchedule& schedule, NodeId node);
   void placed(const PartialSchedule& schedule, NodeId node);
@@ -110,6 +112,10 @@ class LinearRule {
   std::span<const DeviceId> decide(const RuleWeights& weights) &;
 
  private:
+  void start(const PartialSchedule& schedule);
+  [[nodiscard]] const RuleWeights& weights(NodeId node) const {
+    return node_weights_.empty() ? weights_ : node_weights_[node.index()];
+  }
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   void score(const PartialSchedule& schedule, NodeId node);
   void push(NodeId node);
@@ -119,7 +125,9 @@ class LinearRule {
   void set(std::size_t place, NodeId node);
 
   RuleFeatures features_;
-  RuleWeights weights_ = {};
+  RuleWeights weights_ = {};  // of every node, unless each has its own:
+  std::span<const RuleWeights> node_weights_ = {};
+  bool partners_count_ = false;             // whether partners_placed has a weight
   PartialSchedule schedule_;                // of decide()
   std::vector<DeviceId> devices_;           // of decide()
   std::vector<std::int32_t> b_level_rank_;  // by node: its place in the order by b-level

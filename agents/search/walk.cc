@@ -28,6 +28,11 @@ Assignment start_assignment(const std::string& agent, std::shared_ptr<const Plac
 Walk::Walk(Evaluations& evaluations, const Assignment& start)
     : evaluations_(&evaluations), makespan_(evaluations.run_base(start.devices)) {}
 
+Walk::Walk(Evaluations& evaluations, std::span<const DeviceId> start, double makespan)
+    : evaluations_(&evaluations), makespan_(makespan) {
+  evaluations.take(start);
+}
+
 double Walk::propose(std::span<const Change> changes) {
   if (changes.size() == 1) {
     proposed_makespan_ = evaluations_->run_move(changes[0].node, changes[0].device);

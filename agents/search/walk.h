@@ -19,6 +19,8 @@ class Walk {
  public:
   // Measures the start: one evaluation.
   Walk(Evaluations& evaluations, const Assignment& start);
+  // Starts from an assignment that these evaluations measured before.
+  Walk(Evaluations& evaluations, std::span<const DeviceId> start, double makespan);
 
   [[nodiscard]] std::span<const DeviceId> present() const { return evaluations_->base(); }
   [[nodiscard]] double makespan() const { return makespan_; }  // of the present assignment

@@ -12,6 +12,8 @@ void add_simulate(Command& program);  // one assignment
 void add_assign(Command& program);    // one agent on one problem
 void add_evaluate(Command& program);  // agents against each other
 void add_trace(Command& program);     // an execution for Perfetto
+void add_train(Command& program);     // an agent learns
+void add_results(Command& program);   // grids of runs, a row file each
 void add_bench(Command& program);     // speed of the simulator here
 
 }  // namespace doppler::cli

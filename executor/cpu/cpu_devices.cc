@@ -1,34 +1,22 @@
 #include "executor/cpu/cpu_devices.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "executor/cpu/host_memory.h"
+#include "executor/cpu/scheduling.h"
 #include "executor/cpu/worker.h"
 #include "executor/runtime/operation.h"
 #include "graphs/error.h"
 
 namespace doppler::cpu {
 namespace {
-
-// The cores on which this process may run.
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
-  }
-  return cores;
-}
 
 std::size_t in_bytes(double bytes) {
   constexpr auto kMost = std::numeric_limits<std::size_t>::max();
@@ -72,9 +60,10 @@ void check_runnable(const Graph& graph, const std::vector<NodeOperation>& operat
 
 class CpuDevices final : public runtime::DeviceApi {
  public:
-  CpuDevices(const Cluster& cluster, bool limit_memory)
+  CpuDevices(const Cluster& cluster, bool limit_memory, bool goes_first)
       : memory_(memory_limits(cluster, limit_memory), available_host_memory()),
-        cores_(usable_cores()) {
+        cores_(usable_cores()),
+        goes_first_(goes_first) {
     state_.memory = &memory_;
     state_.operations = &operations_;
     if (cluster.total_slots() > cores_.size() && !cores_.empty()) {
@@ -83,11 +72,13 @@ class CpuDevices final : public runtime::DeviceApi {
   }
 
   std::unique_ptr<runtime::Stream> make_stream(DeviceId, runtime::StreamUse use) override {
-    int core = -1;
-    if (use == runtime::StreamUse::kernels && !cores_.empty()) {
-      core = cores_[n_kernel_streams_++ % cores_.size()];
+    WorkerOptions options{.goes_first = goes_first_};
+    if (use == runtime::StreamUse::copies) {
+      options.urgency = Urgency::transfers;
+    } else if (!cores_.empty()) {
+      options.core = cores_[n_kernel_streams_++ % cores_.size()];
     }
-    return std::make_unique<Worker>(state_, core);
+    return std::make_unique<Worker>(state_, options);
   }
 
   std::size_t memory(DeviceId device) override { return memory_.limit(device); }
@@ -113,6 +104,7 @@ class CpuDevices final : public runtime::DeviceApi {
     }
     for (std::size_t c = 0; c < n_commands; ++c) state_.has_ended[c] = false;
     state_.listener = &listener;
+    if (goes_first_) starting_.emplace(Urgency::starting);
     state_.zero = RunState::Clock::now();
   }
 
@@ -121,20 +113,24 @@ class CpuDevices final : public runtime::DeviceApi {
       state_.n_reporting.wait(n);
     }
     state_.listener = nullptr;
+    starting_.reset();
   }
 
  private:
   HostMemory memory_;
   std::vector<NodeOperation> operations_;
   std::vector<int> cores_;
+  bool goes_first_;
+  std::optional<GoFirst> starting_;  // the thread that begins a run also ends it
   std::size_t n_kernel_streams_ = 0;
   RunState state_;
 };
 
 }  // namespace
 
-std::unique_ptr<runtime::DeviceApi> open_cpu_devices(const Cluster& cluster, bool limit_memory) {
-  return std::make_unique<CpuDevices>(cluster, limit_memory);
+std::unique_ptr<runtime::DeviceApi> open_cpu_devices(const Cluster& cluster, bool limit_memory,
+                                                     bool goes_first) {
+  return std::make_unique<CpuDevices>(cluster, limit_memory, goes_first);
 }
 
 }  // namespace doppler::cpu

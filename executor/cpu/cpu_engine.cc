@@ -24,13 +24,20 @@ EngineEntry cpu_engine_entry() {
        .default_value = std::int64_t{3},
        .minimum = 1,
        .maximum = 1e6},
+      {.name = "goes_first",
+       .summary = "its threads go before those of other programs, if the system allows it",
+       .default_value = true},
       {.name = "seed",
        .summary = "of the data in the graph inputs",
        .default_value = std::int64_t{0},
        .minimum = 0}};
   entry.make = [](const Parameters& parameters) -> std::unique_ptr<Engine> {
     return std::make_unique<runtime::RealEngine>(runtime::RealEngineOptions{
-        .open = cpu::open_cpu_devices,
+        .open =
+            [goes_first = parameters.get<bool>("goes_first")](const Cluster& cluster,
+                                                              bool limit_memory) {
+              return cpu::open_cpu_devices(cluster, limit_memory, goes_first);
+            },
         .lanes = runtime::Lanes::channels,
         .emulate_links = parameters.get<bool>("emulate_links"),
         .warm_up = parameters.get<std::int64_t>("warm_up"),

@@ -1,9 +1,5 @@
 #include "executor/cpu/worker.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <sys/prctl.h>
-
 #include <cstring>
 #include <exception>
 #include <span>
@@ -19,18 +15,11 @@ namespace doppler::cpu {
 using runtime::Buffer;
 using runtime::CommandId;
 
-Worker::Worker(RunState& state, int core) : state_(state) {
+Worker::Worker(RunState& state, const WorkerOptions& options) : state_(state) {
   try {
-    thread_ = std::thread([this] { work(); });
+    thread_ = std::thread([this, options] { work(options); });
   } catch (const std::system_error&) {
     throw RunError("this machine has no more threads; use fewer devices or streams");
-  }
-  if (core >= 0) {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET(static_cast<std::size_t>(core), &cores);
-    // Where it is not allowed, the thread runs on any core.
-    pthread_setaffinity_np(thread_.native_handle(), sizeof cores, &cores);
   }
 }
 
@@ -76,9 +65,10 @@ void Worker::push(Item item) {
   changed_.notify_one();
 }
 
-void Worker::work() {
-  // Emulated links end when they should, not up to 50 microseconds later.
-  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+void Worker::work(const WorkerOptions& options) {
+  if (options.core >= 0) stay_on(options.core);
+  if (options.goes_first) go_first(options.urgency);
+  wake_on_time();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stop_ || !queue_.empty(); });

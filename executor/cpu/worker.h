@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/cpu/host_memory.h"
+#include "executor/cpu/scheduling.h"
 #include "executor/runtime/device_api.h"
 #include "executor/runtime/operation.h"
 
@@ -35,10 +36,16 @@ struct RunState {
   }
 };
 
+struct WorkerOptions {
+  int core = -1;  // where its thread is pinned, if the system allows it; negative: anywhere
+  Urgency urgency = Urgency::kernels;
+  bool goes_first = false;  // before the threads of other programs, if the system allows it
+};
+
 class Worker final : public runtime::Stream {
  public:
-  // `core`: where its thread is pinned, if the system allows it; negative: anywhere.
-  Worker(RunState& state, int core);
+  // Throws RunError if the system has no more threads.
+  Worker(RunState& state, const WorkerOptions& options);
   ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -60,7 +67,7 @@ class Worker final : public runtime::Stream {
   };
 
   void push(Item item);
-  void work();
+  void work(const WorkerOptions& options);
   void execute(const Item& item);
   void run_node(const Item& item) const;
 

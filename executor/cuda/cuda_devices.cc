@@ -17,7 +17,7 @@ constexpr EnumName<Precision> kPrecisions[] = {
 constexpr EnumName<Transport> kTransports[] = {
     {Transport::peer, "peer"}, {Transport::staged, "staged"}, {Transport::nccl, "nccl"}};
 
-constexpr const char* kModuleFile = "libdoppler_cuda.so";
+constexpr const char* kModuleFile = "doppler_cuda.so";
 
 // Folders of the file that holds this code (the extension, or a program) and of the program.
 std::vector<std::filesystem::path> folders() {
@@ -50,7 +50,7 @@ Function* symbol(void* module, const char* name, const std::string& path) {
 Module load_module() {
   std::string tried;
   for (const std::filesystem::path& folder : folders()) {
-    for (const char* place : {"", "../lib"}) {
+    for (const char* place : {"", "../lib/doppler"}) {
       const std::filesystem::path path = folder / place / kModuleFile;
       std::error_code error;
       if (!std::filesystem::exists(path, error)) continue;

@@ -19,6 +19,12 @@ const std::vector<Words> kCommands = {{"tasks"},
                                       {"assign"},
                                       {"evaluate"},
                                       {"trace"},
+                                      {"train"},
+                                      {"results"},
+                                      {"results", "run"},
+                                      {"results", "table"},
+                                      {"results", "plot"},
+                                      {"results", "check"},
                                       {"bench"}};
 
 TEST_CASE("Every subcommand explains itself with examples") {

@@ -44,11 +44,12 @@ bool blocks_interrupt(pid_t id) {
 
 }  // namespace
 
-Process::Process(const std::vector<std::string>& arguments, const std::string& input) {
+Process::Process(const std::vector<std::string>& arguments, const std::string& input,
+                 const char* command) {
   const auto in = make_pipe();
   const auto out = make_pipe();
   const auto err = make_pipe();
-  std::vector<std::string> words = {DOPPLER_COMMAND};
+  std::vector<std::string> words = {command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -125,6 +126,10 @@ Answer Process::wait() {
 
 Answer run(const std::vector<std::string>& arguments, const std::string& input) {
   return Process(arguments, input).wait();
+}
+
+Answer run_of_tests(const std::vector<std::string>& arguments) {
+  return Process(arguments, "", DOPPLER_COMMAND_OF_TESTS).wait();
 }
 
 nlohmann::json run_json(const std::vector<std::string>& arguments) {

@@ -20,7 +20,8 @@ struct Answer {
 class Process {
  public:
   // `input` stands for what is on standard input.
-  explicit Process(const std::vector<std::string>& arguments, const std::string& input = "");
+  explicit Process(const std::vector<std::string>& arguments, const std::string& input = "",
+                   const char* command = DOPPLER_COMMAND);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -42,6 +43,8 @@ class Process {
 
 // Runs the command to its end.
 Answer run(const std::vector<std::string>& arguments, const std::string& input = "");
+// The same for the command that knows the agents of the tests.
+Answer run_of_tests(const std::vector<std::string>& arguments);
 // The same, for a run that must succeed silently and print one JSON value.
 nlohmann::json run_json(const std::vector<std::string>& arguments);
 // For a run that must fail: its exit code is `exit_code`, standard output is empty, standard error

@@ -93,5 +93,14 @@ TEST_CASE("training on a test task is refused, by whatever spelling") {
   CHECK_THROWS_AS(check_training_tasks({"no-such-task"}), UsageError);
 }
 
+TEST_CASE("other settings of the engine do not make a test task fit for training") {
+  Task task = make_task("ffnn@mesh");
+  task.name = "mine";
+  task.options.noise = 0.1;
+  CHECK_THROWS_WITH(check_training_tasks(std::vector{task}), Catch::Contains("'ffnn@mesh'"));
+  task.cluster = Cluster::uniform(3);
+  CHECK_NOTHROW(check_training_tasks(std::vector{task}));
+}
+
 }  // namespace
 }  // namespace doppler

@@ -27,8 +27,12 @@ using testing::Draws;
 
 constexpr std::uint64_t kInputSeed = 5;
 
+std::unique_ptr<runtime::DeviceApi> open_devices(const Cluster& cluster, bool limit_memory) {
+  return cpu::open_cpu_devices(cluster, limit_memory, true);
+}
+
 RealEngine cpu_engine(bool emulate_links = false) {
-  return RealEngine({.open = cpu::open_cpu_devices,
+  return RealEngine({.open = open_devices,
                      .emulate_links = emulate_links,
                      .warm_up = 0,
                      .repeats = 1,
@@ -92,7 +96,7 @@ TEST_CASE("Devices with several slots and any lookahead compute the same") {
   Draws draws(3);
   for (const std::int32_t depth : {1, 2, 3}) {
     for (const bool chained : {false, true}) {
-      RealEngine engine({.open = cpu::open_cpu_devices,
+      RealEngine engine({.open = open_devices,
                          .lanes = runtime::Lanes::pairs,
                          .lookahead = {depth, chained},
                          .input_seed = kInputSeed});

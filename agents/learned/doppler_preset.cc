@@ -1,0 +1,108 @@
+// The agent `doppler(preset=best)`.
+#include <utility>
+
+#include "agents/learned/doppler_trainer.h"
+#include "agents/learned/generalist_trainer.h"
+#include "agents/learned/learned.h"
+#include "graphs/file.h"
+
+namespace doppler {
+
+namespace {
+
+// Where the agent begins: a policy file, the one that comes with the package, or nothing.
+DopplerPolicy first_policy(const std::string& policy, std::uint64_t seed) {
+  if (policy.empty()) return DopplerPolicy::untrained(seed);
+  return DopplerPolicy::parse(read_file(policy), policy);
+}
+
+class DopplerAgent : public Agent {
+ public:
+  explicit DopplerAgent(const Parameters& parameters)
+      : policy_path_(parameters.get<std::string>("policy")) {
+    options_.teacher = parameters.get<std::string>("teacher");
+    if (!policy_path_.empty()) policy_ = first_policy(policy_path_, 0);
+  }
+
+  // An episode by steps decides with the head that promises most.
+  void begin(std::shared_ptr<const PlacementModel> model, std::uint64_t seed) override {
+    if (policy_path_.empty()) policy_ = first_policy(policy_path_, seed);
+    if (model != model_) {
+      rule_.emplace(model);
+      weights_.resize(model->n_nodes());
+      model_ = std::move(model);
+    }
+    const NetworkInputs inputs(*model_);
+    const Latents latents = policy_->network.latents(inputs);
+    const std::size_t head = order_heads(*policy_, model_, inputs, latents)[0];
+    write_node_weights(policy_->heads[head], latents, weights_);
+    first_step_ = true;
+  }
+
+  NodeId select(const PartialSchedule& schedule) override {
+    follow(schedule);
+    return rule_->select();
+  }
+
+  DeviceId place(const PartialSchedule& schedule, NodeId node) override {
+    follow(schedule);
+    return rule_->place(schedule, node);
+  }
+
+  Decision decide(std::shared_ptr<const PlacementModel> model,
+                  const AssignOptions& options) override {
+    TrainProblem problem{.tasks = {std::move(model)},
+                         .options = {.seed = options.seed,
+                                     .max_evaluations = options.max_evaluations,
+                                     .max_seconds = options.max_seconds}};
+    DopplerTrainer trainer(options_, problem, first_policy(policy_path_, options.seed));
+    while (trainer.update()) {
+    }
+    return trainer.best(0);
+  }
+
+ private:
+  // Tells the rule what was placed since it was last asked.
+  void follow(const PartialSchedule& schedule) {
+    if (first_step_) {
+      rule_->begin(weights_, schedule);
+      first_step_ = false;
+      n_followed_ = schedule.n_placed();
+      return;
+    }
+    if (schedule.n_placed() == n_followed_) return;
+    rule_->placed(schedule, schedule.last_placed());
+    n_followed_ = schedule.n_placed();
+  }
+
+  std::string policy_path_;
+  DopplerTrainerOptions options_;
+  std::optional<DopplerPolicy> policy_;
+  std::shared_ptr<const PlacementModel> model_;
+  std::optional<LinearRule> rule_;
+  std::vector<RuleWeights> weights_;
+  bool first_step_ = true;
+  std::size_t n_followed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Agent> make_doppler_agent(const Parameters& parameters) {
+  return std::make_unique<DopplerAgent>(parameters);
+}
+
+std::unique_ptr<Trainer> make_doppler_trainer(const Parameters& parameters,
+                                              const TrainProblem& problem) {
+  const std::string& initial = problem.options.initial_policy;
+  DopplerPolicy policy =
+      initial.empty() ? first_policy(parameters.get<std::string>("policy"), problem.options.seed)
+                      : DopplerPolicy::parse(initial, "the initial policy");
+  if (problem.tasks.size() > 1) {
+    return std::make_unique<GeneralistTrainer>(GeneralistOptions{}, problem, std::move(policy));
+  }
+  return std::make_unique<DopplerTrainer>(
+      DopplerTrainerOptions{.teacher = parameters.get<std::string>("teacher")}, problem,
+      std::move(policy));
+}
+
+}  // namespace doppler

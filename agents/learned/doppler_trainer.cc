@@ -1,0 +1,171 @@
+#include "agents/learned/doppler_trainer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "agents/learned/learned.h"
+
+namespace doppler {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kHeadsKept = 4;  // in the policy file of a run
+
+bool has_stage(const TrainOptions& options, int stage) {
+  return std::find(options.stages.begin(), options.stages.end(), stage) != options.stages.end();
+}
+
+Json binary(const std::string& bytes) { return Json::binary({bytes.begin(), bytes.end()}); }
+
+}  // namespace
+
+void check_doppler_stages(const TrainOptions& options) {
+  if (has_stage(options, 3)) {
+    throw UsageError(
+        "stage 3 learns on the real engine, which doppler does not do yet; give --stages 1,2");
+  }
+}
+
+DopplerTrainer::DopplerTrainer(DopplerTrainerOptions options, const TrainProblem& problem,
+                               DopplerPolicy policy)
+    : options_(std::move(options)),
+      run_(problem.options),
+      model_(problem.tasks.at(0)),
+      inputs_(*model_),
+      policy_(std::move(policy)),
+      gradient_(model_) {
+  check_doppler_stages(run_);
+  if (run_.max_evaluations < 1) {
+    throw UsageError("doppler has no number of episodes of its own; give --evaluations");
+  }
+  if (run_.n_threads > 1) pool_ = std::make_unique<ThreadPool>(run_.n_threads);
+  const bool searches = has_stage(run_, 2);
+  if (has_stage(run_, 1) && model_->n_nodes() > 0 && (!options_.teacher.empty() || !searches)) {
+    n_imitation_updates_ = options_.n_imitation_updates;
+    const auto teacher =
+        make_host_agent(options_.teacher.empty() ? "critical-path" : options_.teacher);
+    for (std::int64_t i = 0; i < options_.n_teacher_episodes; ++i) {
+      lessons_.push_back(
+          trajectory_of(*teacher, model_, mix64(run_.seed + static_cast<std::uint64_t>(i))));
+    }
+    imitation_.emplace(
+        std::vector<ImitationTask>{
+            {.inputs = &inputs_, .gradient = &gradient_, .n_nodes = model_->n_nodes()}},
+        policy_.heads[0]);
+  }
+  if (n_imitation_updates_ == 0) start_search();
+}
+
+void DopplerTrainer::start_search() {
+  Latents latents = policy_.network.latents(inputs_);
+  std::vector<Head> first;
+  if (imitation_) first.push_back(imitation_->head());
+  for (std::size_t k : order_heads(policy_, model_, inputs_, latents)) {
+    first.push_back(policy_.heads[k]);
+  }
+  // Stage I alone: what it has learnt is measured, once.
+  const std::int64_t n_evaluations = has_stage(run_, 2) ? run_.max_evaluations : 1;
+  search_.emplace(
+      model_, std::move(latents), std::move(first),
+      AssignOptions{
+          .seed = run_.seed, .max_evaluations = n_evaluations, .max_seconds = run_.max_seconds});
+  search_->set_options(options_.search);
+  search_->set_threads(pool_.get());
+}
+
+void DopplerTrainer::imitate() {
+  std::vector<ImitationExample> examples;
+  const auto n_lessons = static_cast<std::int64_t>(lessons_.size());
+  for (std::int64_t i = 0; i < options_.imitation_batch; ++i) {
+    const auto lesson = (n_updates_ * options_.imitation_batch + i) % n_lessons;
+    examples.push_back({.task = 0, .trajectory = &lessons_[static_cast<std::size_t>(lesson)]});
+  }
+  loss_ = imitation_->update(policy_.network, examples, {});
+}
+
+bool DopplerTrainer::update() {
+  if (n_updates_ < n_imitation_updates_) {
+    imitate();
+    if (++n_updates_ == n_imitation_updates_) start_search();
+    return true;
+  }
+  if (!search_->update()) return false;
+  ++n_updates_;
+  return true;
+}
+
+TrainProgress DopplerTrainer::progress() const {
+  TrainProgress progress{.updates = n_updates_};
+  if (!search_) {
+    progress.stage = n_updates_ > 0 ? 1 : 0;
+    progress.episodes = n_updates_ * options_.imitation_batch;
+    progress.values = {{"loss", loss_}};
+    return progress;
+  }
+  const Evaluations& evaluations = search_->evaluations();
+  progress.stage = n_updates_ > n_imitation_updates_ || n_imitation_updates_ == 0 ? 2 : 1;
+  if (n_updates_ == 0) progress.stage = 0;
+  progress.episodes = n_imitation_updates_ * options_.imitation_batch + search_->n_episodes();
+  progress.evaluations = evaluations.n_used();
+  progress.share = static_cast<double>(evaluations.n_used()) /
+                   static_cast<double>(evaluations.n_used() + evaluations.n_left());
+  progress.best_makespan = evaluations.best_makespan();
+  progress.values = {{"mean_makespan", search_->mean_makespan()},
+                     {"improving", search_->improving() ? 1 : 0}};
+  return progress;
+}
+
+Decision DopplerTrainer::best(std::size_t /*task*/) const {
+  if (search_ && search_->evaluations().n_used() > 0) return search_->evaluations().decision();
+  const Latents latents = policy_.network.latents(inputs_);
+  HeadRollout rollout(model_, latents);
+  const auto devices = rollout.decide(imitation_ ? imitation_->head() : policy_.heads[0]);
+  return {.assignment = Assignment{{devices.begin(), devices.end()}}};
+}
+
+std::string DopplerTrainer::policy() const {
+  std::vector<Head> heads;
+  if (search_) {
+    for (const HeadSearch::Parent& parent : search_->parents()) {
+      if (heads.size() < kHeadsKept) heads.push_back(parent.head);
+    }
+  } else if (imitation_) {
+    heads.push_back(imitation_->head());
+  }
+  if (heads.empty()) return policy_.text();
+  return policy_text(policy_.network, heads);
+}
+
+std::string DopplerTrainer::state() const {
+  Json state = {{"updates", n_updates_},
+                {"loss", loss_},
+                {"network", binary(policy_.network.state())},
+                {"imitation", imitation_ ? imitation_->state() : Json()},
+                {"search", search_ ? search_->state() : Json()}};
+  std::string bytes;
+  Json::to_cbor(state, bytes);
+  return bytes;
+}
+
+void DopplerTrainer::restore(std::string_view bytes) {
+  try {
+    const Json state = Json::from_cbor(bytes);
+    const auto& network = state.at("network").get_binary();
+    policy_.network.restore(std::string(network.begin(), network.end()));
+    n_updates_ = state.at("updates").get<std::int64_t>();
+    loss_ = state.at("loss").get<double>();
+    if (imitation_) imitation_->restore(state.at("imitation"));
+    search_.reset();
+    if (!state.at("search").is_null()) {
+      start_search();
+      search_->restore(state.at("search"));
+    }
+  } catch (const Json::exception& error) {
+    throw ParseError(std::string("this is no state of a doppler run: ") + error.what());
+  }
+}
+
+}  // namespace doppler
