@@ -16,8 +16,13 @@ int count_gpus() {
   const cudaError_t status = cudaGetDeviceCount(&n);
   if (status == cudaSuccess && n > 0) return n;
   static_cast<void>(cudaGetLastError());
-  throw RunError(std::string("engine 'cuda' finds no GPU: ") +
-                 (status == cudaSuccess ? "CUDA sees none" : cudaGetErrorString(status)) +
+  std::string why = cudaGetErrorString(status);
+  if (status == cudaSuccess) why = "CUDA sees none";
+  if (status == cudaErrorInsufficientDriver) {
+    why = "there is no NVIDIA driver, or one too old for CUDA " +
+          std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+  }
+  throw RunError("engine 'cuda' finds no GPU: " + why +
                  "; use the engine 'cpu' or 'simulator' here");
 }
 
