@@ -1,4 +1,5 @@
 #include "executor/cpu/cpu_engine.h"
+#include "executor/cuda/cuda_engine.h"
 #include "executor/engine.h"
 #include "executor/simulator/simulator.h"
 
@@ -14,6 +15,7 @@ const Registry<EngineEntry>& engines() {
     simulator.make = [](const Parameters&) { return make_simulator_engine(); };
     built_in.add(std::move(simulator));
     built_in.add(cpu_engine_entry());
+    built_in.add(cuda_engine_entry());
     return built_in;
   }();
   return registry;

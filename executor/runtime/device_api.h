@@ -8,8 +8,8 @@
 // before those that it names, so that any backend which runs each stream in order cannot deadlock.
 //
 // Calls. The runtime makes one call at a time (it holds a lock of its own), on changing threads:
-// that of the caller and those on which the backend calls Listener::completed(). run() and copy() of a
-// stream return at once, without waiting for a command to end.
+// that of the caller and those on which the backend calls Listener::completed(). run() and copy()
+// of a stream return at once, without waiting for a command to end.
 //
 // Failures. A call that throws RunError has done nothing: the command was not submitted, nothing is
 // allocated. A command that fails on the way is reported like any other, with a message. Commands
@@ -129,6 +129,8 @@ class DeviceApi {
   // Ends it: every command has been reported, and completed() has returned or is about to. Returns
   // when no thread of the backend is inside it. Does not throw.
   virtual void end() = 0;
+  // Seconds by which instants of different devices may be off in the last run.
+  [[nodiscard]] virtual double clock_error() const { return 0; }
 };
 
 }  // namespace doppler::runtime

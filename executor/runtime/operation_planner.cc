@@ -10,9 +10,6 @@ namespace {
 
 using Labels = std::vector<std::int32_t>;
 
-// Operands that one step joins; more are joined step by step.
-constexpr std::size_t kMaxJoined = 8;
-
 steps::Access access_of(const LabelledView& view) {
   steps::Access access;
   access.buffer = view.buffer;
@@ -116,7 +113,7 @@ void OperationPlanner::join(bool maximum, const std::vector<LabelledView>& opera
   for (std::size_t next = 0; next < operands.size();) {
     std::vector<const LabelledView*> sources;
     if (next > 0) sources.push_back(&out);  // what is joined so far
-    while (next < operands.size() && sources.size() < kMaxJoined) {
+    while (next < operands.size() && sources.size() < steps::kMaxJoined) {
       sources.push_back(&operands[next++]);
     }
     steps::Join step;

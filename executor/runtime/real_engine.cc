@@ -67,7 +67,10 @@ struct RealEngine::State {
 
   [[nodiscard]] Execution record(const Timeline& timeline) const {
     simulation::MemoryMeter meter(*model);
-    return simulation::record(*model, devices, timeline, meter.peaks(devices, timeline));
+    Execution execution =
+        simulation::record(*model, devices, timeline, meter.peaks(devices, timeline));
+    execution.clock_error = session->clock_error();
+    return execution;
   }
 };
 

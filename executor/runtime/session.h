@@ -51,6 +51,8 @@ class Session {
   // may be empty.
   void run(const simulation::Model& model, std::span<const std::int32_t> devices,
            simulation::Timeline& timeline, const ResultReader& results = {});
+  // Of the last run, as DeviceApi has it.
+  [[nodiscard]] double clock_error() const { return api_->clock_error(); }
 
  private:
   void load(const Graph& graph);

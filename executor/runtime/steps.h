@@ -12,6 +12,7 @@
 namespace doppler::steps {
 
 inline constexpr int kMaxAxes = 8;
+inline constexpr int kMaxJoined = 8;  // operands of one Join
 
 // All combinations of one index for each axis, the last axis fastest.
 struct Points {
@@ -58,7 +59,7 @@ struct Pointwise {
   Access out = {};
 };
 
-// out = sum, or maximum, of the operands at each point; at least one.
+// out = sum, or maximum, of the operands at each point: 1 to kMaxJoined of them.
 struct Join {
   bool maximum = false;
   Points points = {};

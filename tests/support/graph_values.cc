@@ -71,6 +71,10 @@ std::vector<Array> output_arrays(const Graph& graph, const std::vector<Bytes>& o
   std::vector<Array> arrays;
   for (std::size_t v = 0; v < outputs.size(); ++v) {
     const TensorId tensor = graph.first_tensor(NodeId(static_cast<std::int64_t>(v)));
+    if (outputs[v].empty()) {
+      arrays.emplace_back();
+      continue;
+    }
     arrays.push_back(to_array(outputs[v], graph.tensor_shape(tensor), graph.tensor_dtype(tensor)));
   }
   return arrays;

@@ -26,7 +26,7 @@ std::vector<Array> input_arrays(const Graph& graph, const std::vector<Bytes>& in
 
 // The output of every node, by id: run one after another by the host's kernels.
 std::vector<Bytes> run_on_host(const Graph& graph, const std::vector<Bytes>& inputs);
-// The first output of each node as numbers.
+// The first output of each node as numbers; nothing for a node without bytes.
 std::vector<Array> output_arrays(const Graph& graph, const std::vector<Bytes>& outputs);
 
 // All values of the program, unsharded and in double, from the data of its blocks.
