@@ -54,7 +54,8 @@ class DopplerAgent : public Agent {
     TrainProblem problem{.tasks = {std::move(model)},
                          .options = {.seed = options.seed,
                                      .max_evaluations = options.max_evaluations,
-                                     .max_seconds = options.max_seconds}};
+                                     .max_seconds = options.max_seconds,
+                                     .on_better = options.on_better}};
     DopplerTrainer trainer(options_, problem, first_policy(policy_path_, options.seed));
     while (trainer.update()) {
     }

@@ -68,10 +68,11 @@ void DopplerTrainer::start_search() {
   }
   // Stage I alone: what it has learnt is measured, once.
   const std::int64_t n_evaluations = has_stage(run_, 2) ? run_.max_evaluations : 1;
-  search_.emplace(
-      model_, std::move(latents), std::move(first),
-      AssignOptions{
-          .seed = run_.seed, .max_evaluations = n_evaluations, .max_seconds = run_.max_seconds});
+  search_.emplace(model_, std::move(latents), std::move(first),
+                  AssignOptions{.seed = run_.seed,
+                                .max_evaluations = n_evaluations,
+                                .max_seconds = run_.max_seconds,
+                                .on_better = run_.on_better});
   search_->set_options(options_.search);
   search_->set_threads(pool_.get());
 }
