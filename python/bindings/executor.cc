@@ -368,17 +368,12 @@ Execution execute(SharedEngine& self, const Task& task, const py::object& assign
 }
 
 void bind_engine(py::module_& module) {
-  py::class_<SharedEngine> bound(module, "Engine",
-                                 R"(Engine(name)
+  py::class_<SharedEngine> bound(module, "Engine", R"(Engine(name)
 
-What executes an assignment, by its registered name with parameters: "cpu(repeats=5)".Real engines
-                                         run kernels and
-                                     transfers on this machine,
-                                 one execution at a time;
-                                 other threads and processes wait.Devices,
-                                 and the graph inputs in their memory,
-                                 are kept from run to run.) ");
-      bound.def(py::init<const std::string&>(), py::arg("name"));
+What executes an assignment, by its registered name with parameters: ``cpu(repeats=5)``. Real engines
+run kernels and transfers on this machine, one execution at a time; other threads and processes
+wait. Devices, and the graph inputs in their memory, are kept from run to run.)");
+  bound.def(py::init<const std::string&>(), py::arg("name"));
   bound.def_property_readonly("name", &SharedEngine::spelling);
   bound.def("run", &execute, py::arg("task"), py::arg("assignment"), py::kw_only(),
             py::arg("seed") = py::none(),
