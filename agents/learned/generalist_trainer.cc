@@ -21,7 +21,7 @@ constexpr std::size_t kHeadsOfTask = 6;    // of each task that may join the poo
 constexpr std::size_t kLessonsOfTask = 2;  // trajectories that are imitated
 constexpr double kWorstLoss = 1;  // a head that is e times as slow as the best is as bad as can be
 constexpr std::size_t kHeuristicHeads = 2;  // partner-list and critical-path lead the pool
-constexpr double kGateRate = 2e-3;
+constexpr double kGateRate = 3e-4;
 
 Head with_rows(const Head& head, std::size_t n_latents) {
   Head longer = head;
@@ -260,7 +260,7 @@ void GeneralistTrainer::choose_heads() {
       double sum = 0;
       for (std::size_t t = 0; t < places_.size(); ++t) {
         const Chosen choice = with(t, k);
-        sum += choice.least + choice.promised;
+        sum += choice.least + options_.promised_weight * choice.promised;
       }
       if (sum < best_sum) {
         best_sum = sum;
