@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "env/action_mode.h"
+#include "executor/shared_engine.h"
 #include "graphs/error.h"
 #include "graphs/hash.h"
 
@@ -72,26 +74,25 @@ Assignment critical_path_assignment(std::shared_ptr<const PlacementModel> model)
   return schedule.assignment();
 }
 
-// Engines that no thread uses now. A thread borrows one and gives it back, so that there are as
-// many as threads, not as environments.
 struct EnvModel::Engines {
+  using Simulators = std::vector<std::unique_ptr<Simulator>>;
+
+  // Simulators that no thread uses now. A thread borrows one and gives it back, so that there are
+  // as many as threads, not as environments.
   std::mutex mutex;
-  std::vector<std::vector<std::unique_ptr<Simulator>>> simulators;  // by task
-  std::vector<std::unique_ptr<Engine>> engines;
-  std::string name;
-  Parameters parameters;
+  std::vector<Simulators> simulators;  // by task
   bool is_simulator = false;
 
-  template <class T>
-  std::unique_ptr<T> borrow(std::vector<std::unique_ptr<T>>& idle) {
+  std::optional<SharedEngine> other;  // any other engine: its threads would wait anyway
+
+  std::unique_ptr<Simulator> borrow(Simulators& idle) {
     const std::lock_guard lock(mutex);
     if (idle.empty()) return nullptr;
-    std::unique_ptr<T> one = std::move(idle.back());
+    std::unique_ptr<Simulator> one = std::move(idle.back());
     idle.pop_back();
     return one;
   }
-  template <class T>
-  void give_back(std::vector<std::unique_ptr<T>>& idle, std::unique_ptr<T> one) {
+  void give_back(Simulators& idle, std::unique_ptr<Simulator> one) {
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(one));
   }
@@ -112,11 +113,8 @@ EnvModel::EnvModel(std::vector<Task> tasks, EnvOptions options)
   if (options_.factored && options_.mode != "joint") {
     throw InvalidError("factored actions are for mode joint, not for " + options_.mode);
   }
-  const NamedCall call = NamedCall::parse(options_.engine);
-  const EngineEntry& engine = engines().at(call.name);
-  engines_->name = call.name;
-  engines_->parameters = Parameters(engine.parameters, call);
-  engines_->is_simulator = call.name == "simulator";
+  engines_->is_simulator = NamedCall::parse(options_.engine).name == "simulator";
+  engines_->other.emplace(options_.engine);  // an unknown name is told here
   engines_->simulators.resize(tasks.size());
 
   std::set<std::string> kinds;
@@ -416,18 +414,21 @@ Measurement EnvModel::measure(std::size_t task, const Assignment& assignment, st
     engines_->give_back(idle, std::move(simulator));
     return result;
   }
-  std::unique_ptr<Engine> engine = engines_->borrow(engines_->engines);
-  if (!engine) engine = engines().at(engines_->name).make(engines_->parameters);
   RunOptions run_options = placed.options;
   run_options.seed = seed;
   run_options.record_timeline = false;
-  const Execution execution =
-      engine->run(placed.graph, placed.cluster, placed.cost_model, assignment, run_options);
-  result.makespan = execution.makespan;
-  if (explain && execution.out_of_memory) {
-    result.failure = memory_failure(*execution.out_of_memory);
+  try {
+    const Execution execution = engines_->other->run(placed.graph, placed.cluster,
+                                                     placed.cost_model, assignment, run_options);
+    result.makespan = execution.makespan;
+    if (explain && execution.out_of_memory) {
+      result.failure = memory_failure(*execution.out_of_memory);
+    }
+  } catch (const OutOfMemoryError& error) {
+    if (!run_options.enforce_memory) throw;
+    result.makespan = std::numeric_limits<double>::infinity();
+    if (explain) result.failure = error.what();
   }
-  engines_->give_back(engines_->engines, std::move(engine));
   return result;
 }
 

@@ -58,8 +58,9 @@ class EnvModel {
   [[nodiscard]] std::size_t max_devices() const { return max_devices_; }
   [[nodiscard]] std::size_t n_device_features() const;
 
-  // One evaluation on the engine, with the given luck; engines are lent to threads. O(run). Without
-  // `explain` the failure is left empty, and the simulator allocates nothing after the first call.
+  // One evaluation on the engine, with the given luck. Threads have simulators of their own; for a
+  // real engine they queue. O(run). Without `explain` the failure is left empty, and the simulator
+  // allocates nothing after the first call.
   Measurement measure(std::size_t task, const Assignment& assignment, std::uint64_t seed,
                       bool explain = true) const;
   // Of the tasks and options: what a serialized state is tied to.

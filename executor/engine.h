@@ -3,16 +3,27 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "executor/execution.h"
 #include "executor/run_options.h"
 #include "graphs/assignment.h"
 #include "graphs/cluster.h"
 #include "graphs/cost_model.h"
+#include "graphs/error.h"
 #include "graphs/graph.h"
 #include "graphs/registry.h"
 
 namespace doppler {
+
+// A real device's memory was full. The simulator returns Execution::out_of_memory instead.
+class OutOfMemoryError : public RunError {
+ public:
+  OutOfMemoryError(const OutOfMemory& memory_lack, const std::string& message)
+      : RunError(message), lack(memory_lack) {}
+  OutOfMemory lack;
+};
 
 class Engine {
  public:
@@ -31,5 +42,7 @@ struct EngineEntry : Description {
 
 // Every engine of this build: "simulator", and the real ones as they are built.
 const Registry<EngineEntry>& engines();
+// From a spelling with parameters, "cpu(repeats=5)"; throws UsageError.
+std::unique_ptr<Engine> make_engine(std::string_view spelling);
 
 }  // namespace doppler

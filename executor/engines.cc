@@ -1,3 +1,5 @@
+#include "executor/cpu/cpu_engine.h"
+#include "executor/cuda/cuda_engine.h"
 #include "executor/engine.h"
 #include "executor/simulator/simulator.h"
 
@@ -12,9 +14,17 @@ const Registry<EngineEntry>& engines() {
     simulator.source = "DOPPLER paper, section 4.1 (work-conserving execution)";
     simulator.make = [](const Parameters&) { return make_simulator_engine(); };
     built_in.add(std::move(simulator));
+    built_in.add(cpu_engine_entry());
+    built_in.add(cuda_engine_entry());
     return built_in;
   }();
   return registry;
+}
+
+std::unique_ptr<Engine> make_engine(std::string_view spelling) {
+  const NamedCall call = NamedCall::parse(spelling);
+  const EngineEntry& entry = engines().at(call.name);
+  return entry.make(Parameters(entry.parameters, call));
 }
 
 }  // namespace doppler

@@ -62,6 +62,11 @@ struct Execution {
   double bytes_moved = 0;  // over those that are another device than the producer's
   double bytes_local = 0;  // over those that are the producer's own
   std::optional<OutOfMemory> out_of_memory = std::nullopt;
+  // Of every run that a real engine made to measure this one, in their order; `makespan` is their
+  // median. Empty for the simulator.
+  std::vector<double> makespans = {};
+  // Seconds by which instants of different devices may be off; 0 where they share one clock.
+  double clock_error = 0;
 
   friend bool operator==(const Execution&, const Execution&) = default;
   friend std::ostream& operator<<(std::ostream& out, const Execution& execution);

@@ -75,10 +75,10 @@ class CallParser {
     for (; !at_end(); ++at_) {
       const char c = text_[at_];
       if (depth == 0 && (c == ',' || c == ')')) break;
-      if (c == '(') ++depth;
-      if (c == ')') --depth;
+      if (c == '(' || c == '[') ++depth;
+      if (depth > 0 && (c == ')' || c == ']')) --depth;
     }
-    if (depth > 0) fail("a '(' is not closed; add ')'");
+    if (depth > 0) fail("a '(' or '[' is not closed; add what closes it");
     std::size_t end = at_;
     while (end > start && is_blank(text_[end - 1])) --end;
     return std::string(text_.substr(start, end - start));

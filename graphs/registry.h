@@ -33,7 +33,8 @@ struct ParameterSpec {
 
 // A name with arguments as users write it: `llama-stack(layers=4)`, `uniform(8)`, `ffnn`. Names and
 // keys are letters, digits and "_-.+"; blanks around them and around values do not count. Values
-// may hold balanced parentheses, and inside these commas and '='. Positional values come first.
+// may hold balanced parentheses and brackets, and inside these commas and '='. Positional values
+// come first.
 struct NamedCall {
   std::string name;
   std::vector<std::string> positional;

@@ -19,8 +19,8 @@ for program in clang-format-14 clang-format none; do
   if "$program" --version 2>/dev/null | grep -q 'version 14\.'; then break; fi
 done
 
-mapfile -d '' files < <(find . -path ./build -prune -o -type f \( -name '*.cc' -o -name '*.h' \) \
-                          -print0 | sort -z)
+mapfile -d '' files < <(find . -path ./build -prune -o -type f \
+                          \( -name '*.cc' -o -name '*.cu' -o -name '*.h' \) -print0 | sort -z)
 if [[ $check == no ]]; then
   "$program" -i "${files[@]}"
   exit

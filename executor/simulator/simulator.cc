@@ -12,6 +12,7 @@
 #include "executor/simulator/list_scheduler.h"
 #include "executor/simulator/memory.h"
 #include "executor/simulator/model.h"
+#include "executor/simulator/record.h"
 #include "graphs/error.h"
 
 namespace doppler {
@@ -22,9 +23,8 @@ using simulation::EventLoop;
 using simulation::ListScheduler;
 using simulation::MemoryMeter;
 using simulation::Model;
-using simulation::Source;
+using simulation::record;
 using simulation::Timeline;
-using simulation::Transfer;
 
 // What one thread needs to run assignments of a model; made of parts as they are first used.
 class Worker {
@@ -118,63 +118,7 @@ class Worker {
 
 Execution Worker::execute(std::uint64_t seed) {
   run(seed);
-  Execution result;
-  result.makespan = timeline_.makespan;
-  result.devices.resize(model_->n_devices);
-  const auto peak = peaks();
-  for (std::size_t d = 0; d < model_->n_devices; ++d) {
-    const DeviceId device(static_cast<std::int64_t>(d));
-    const double available = model_->cluster.device(device).memory;
-    result.devices[d].peak_memory = peak[d];
-    if (model_->options.enforce_memory && peak[d] > available && !result.out_of_memory) {
-      result.out_of_memory = {.device = device, .needed = peak[d], .available = available};
-      result.makespan = std::numeric_limits<double>::infinity();
-    }
-  }
-  for (std::size_t p = 0; p < model_->n_nodes; ++p) {
-    result.devices[static_cast<std::size_t>(devices_[p])].busy +=
-        timeline_.end[p] - timeline_.start[p];
-  }
-  for (const Transfer& transfer : timeline_.transfers) result.bytes_moved += transfer.source->bytes;
-  const auto add_local = [&](const Source& source, std::int32_t device) {
-    const auto readers = model_->readers_of(source);
-    const bool here = std::any_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
-      return devices_[static_cast<std::size_t>(reader)] == device;
-    });
-    if (here) result.bytes_local += source.bytes;
-  };
-  for (std::size_t p = 0; p < model_->n_nodes; ++p) {
-    for (const Source& source : model_->sources_of(p)) add_local(source, devices_[p]);
-  }
-  for (std::size_t i = 0; i < model_->inputs.size(); ++i) {
-    add_local(model_->inputs[i], model_->input_device[i]);
-  }
-  if (!model_->options.record_timeline) return result;
-  result.nodes.resize(model_->n_nodes);
-  for (std::size_t p = 0; p < model_->n_nodes; ++p) {
-    result.nodes[static_cast<std::size_t>(model_->node[p])] = {.device = DeviceId(devices_[p]),
-                                                               .slot = timeline_.slot[p],
-                                                               .ready = timeline_.ready[p],
-                                                               .start = timeline_.start[p],
-                                                               .end = timeline_.end[p]};
-  }
-  result.transfers.reserve(timeline_.transfers.size());
-  for (const Transfer& transfer : timeline_.transfers) {
-    const DeviceId from(transfer.from);
-    const DeviceId to(transfer.to);
-    result.transfers.push_back(
-        {.of_input = transfer.of_input,
-         .tensor = TensorId(transfer.of_input ? 0 : transfer.source->id),
-         .input = InputId(transfer.of_input ? transfer.source->id : 0),
-         .from = from,
-         .to = to,
-         .channel = model_->cost_model.route(model_->cluster, from, to).channel,
-         .requested = transfer.requested,
-         .start = transfer.start,
-         .end = transfer.end,
-         .bytes = transfer.source->bytes});
-  }
-  return result;
+  return record(*model_, devices_, timeline_, peaks());
 }
 
 class SimulatorEngine final : public Engine {

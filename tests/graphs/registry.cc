@@ -54,10 +54,13 @@ TEST_CASE("A call is a name, positional values and named values") {
         NamedCall{"a", {"1", "-2.5e-3"}, Pairs{{"k", ""}}});
 }
 
-TEST_CASE("Values of a call hold balanced parentheses") {
+TEST_CASE("Values of a call hold balanced parentheses and brackets") {
+  CHECK(NamedCall::parse("cuda(gpus=[0,0,1,1],x=2)") ==
+        NamedCall{"cuda", {}, Pairs{{"gpus", "[0,0,1,1]"}, {"x", "2"}}});
   CHECK(NamedCall::parse("a(f(1,2=3),g=h(i(j),k))") ==
         NamedCall{"a", {"f(1,2=3)"}, Pairs{{"g", "h(i(j),k)"}}});
-  for (const char* text : {"a(", "a((1)", "a(1))", "a)", "a(1)b", "a(1", "a(b(c)", "a(1)(2)"}) {
+  for (const char* text :
+       {"a(", "a((1)", "a(1))", "a)", "a(1)b", "a(1", "a(b(c)", "a(1)(2)", "a([1,2)"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(NamedCall::parse(text), UsageError);
   }
