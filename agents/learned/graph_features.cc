@@ -88,8 +88,6 @@ void add_full_columns(const PlacementModel& model, const Levels& compute_only, N
 
 // Numbers of the whole task, of order 1.
 std::array<double, kTaskColumns> task_columns(const PlacementModel& model, double total_transfer) {
-  double compute = 0;
-  for (double seconds : model.costs().mean) compute += seconds;
   double longest = 0;
   for (double level : model.levels().b_level) longest = std::max(longest, level);
   const double scale = 1 / model.time_scale();

@@ -14,6 +14,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kSlope = 0.1;
+constexpr std::int64_t kLargeLayer = std::int64_t{1} << 18;  // weights
 
 at::Tensor index_tensor(const std::vector<std::int32_t>& values, const torch::Device& device) {
   at::Tensor index = torch::empty({static_cast<std::int64_t>(values.size())}, torch::kInt64);
@@ -44,21 +45,23 @@ at::Tensor sum_rows(const at::Tensor& in, const std::vector<std::int32_t>& first
   return out.to(in.device());
 }
 
-// What each class receives: each message is the source's state times the matrix of its value.
+// Consecutive messages that share a matrix: group g is messages first[g] to first[g + 1].
+using Groups = std::vector<std::int32_t>;
+
+// What each class receives: each message is what was sent times its group's matrix.
 class Exchange : public torch::autograd::Function<Exchange> {
  public:
-  // states: [n_classes, h]; matrices: [n_values, h, h]. Returns [n_classes, h].
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& states,
-                            const at::Tensor& matrices, const at::Tensor& sources,
+  // sent: [n_messages, w]; matrices: [n_groups, w, h]. Returns [n_classes, h].
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& sent,
+                            const at::Tensor& matrices, const std::shared_ptr<const Groups>& groups,
                             const std::shared_ptr<const MessagePlan>& plan) {
-    const at::Tensor sent = states.index_select(0, sources);
-    context->save_for_backward({sent, matrices, sources});
+    context->save_for_backward({sent, matrices});
+    context->saved_data["groups"] = keep(groups);
     context->saved_data["plan"] = keep(plan);
-    context->saved_data["n_classes"] = states.size(0);
-    at::Tensor messages = torch::empty_like(sent);
-    for_each_value(*plan, [&](std::int64_t value, std::int64_t begin, std::int64_t length) {
+    at::Tensor messages = torch::empty({sent.size(0), matrices.size(2)}, sent.options());
+    for_each_group(*groups, [&](std::int64_t group, std::int64_t begin, std::int64_t length) {
       at::Tensor out = messages.narrow(0, begin, length);
-      at::mm_out(out, sent.narrow(0, begin, length), matrices[value]);
+      at::mm_out(out, sent.narrow(0, begin, length), matrices[group]);
     });
     return sum_rows(messages, plan->term_first, plan->term_message, plan->term_count);
   }
@@ -67,32 +70,29 @@ class Exchange : public torch::autograd::Function<Exchange> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& sent = saved[0];
     const at::Tensor& matrices = saved[1];
-    const auto kept = kept_value<MessagePlan>(context->saved_data["plan"]);
-    const MessagePlan& plan = *kept;
+    const auto groups = kept_value<Groups>(context->saved_data["groups"]);
+    const auto plan = kept_value<MessagePlan>(context->saved_data["plan"]);
     const at::Tensor of_messages =
-        sum_rows(gradients[0], plan.use_first, plan.use_class, plan.use_count);
+        sum_rows(gradients[0], plan->use_first, plan->use_class, plan->use_count);
     at::Tensor of_sent = torch::empty_like(sent);
     at::Tensor of_matrices = torch::zeros_like(matrices);
-    for_each_value(plan, [&](std::int64_t value, std::int64_t begin, std::int64_t length) {
+    for_each_group(*groups, [&](std::int64_t group, std::int64_t begin, std::int64_t length) {
       const at::Tensor gradient = of_messages.narrow(0, begin, length);
       at::Tensor out = of_sent.narrow(0, begin, length);
-      at::mm_out(out, gradient, matrices[value].t());
-      at::Tensor matrix = of_matrices[value];
+      at::mm_out(out, gradient, matrices[group].t());
+      at::Tensor matrix = of_matrices[group];
       at::mm_out(matrix, sent.narrow(0, begin, length).t(), gradient);
     });
-    const at::Tensor of_states =
-        torch::zeros({context->saved_data["n_classes"].toInt(), sent.size(1)}, sent.options())
-            .index_add_(0, saved[2], of_sent);
-    return {of_states, of_matrices, at::Tensor(), at::Tensor()};
+    return {of_sent, of_matrices, at::Tensor(), at::Tensor()};
   }
 
  private:
   template <class Visit>
-  static void for_each_value(const MessagePlan& plan, Visit&& visit) {
-    for (std::size_t value = 0; value + 1 < plan.value_first.size(); ++value) {
-      const std::int64_t begin = plan.value_first[value];
-      const std::int64_t length = plan.value_first[value + 1] - begin;
-      if (length > 0) visit(static_cast<std::int64_t>(value), begin, length);
+  static void for_each_group(const Groups& groups, Visit&& visit) {
+    for (std::size_t group = 0; group + 1 < groups.size(); ++group) {
+      const std::int64_t begin = groups[group];
+      const std::int64_t length = groups[group + 1] - begin;
+      if (length > 0) visit(static_cast<std::int64_t>(group), begin, length);
     }
   }
 };
@@ -113,7 +113,7 @@ torch::nn::Linear orthogonal_linear(std::int64_t n_inputs, std::int64_t n_output
   // Q of normal numbers = Q R, with R from the Cholesky factor of their Gram matrix; twice where
   // the columns may be nearly dependent, for the first time loses digits then (Yamamoto et al.,
   // ETNA 44, 2015).
-  const bool well_conditioned = n_rows >= 8 * n_columns;
+  const bool well_conditioned = n_rows >= 8 * n_columns && n_rows * n_columns >= kLargeLayer;
   at::Tensor q =
       torch::empty({n_rows, n_columns}, well_conditioned ? torch::kFloat32 : torch::kFloat64)
           .normal_(0, 1, generator);
@@ -142,6 +142,7 @@ MessageInputs::MessageInputs(const GraphFeatures& features, MessagePlan plan,
                 .reshape({-1, 1})
                 .to(options);
   sources_ = index_tensor(plan_->message_source, options.device());
+  message_values_ = index_tensor(plan_->message_value, options.device());
   node_class_ = index_tensor(plan_->node_class, options.device());
 }
 
@@ -162,15 +163,68 @@ MessagePassing::MessagePassing(const MessagePassingOptions& options, at::Generat
   }
 }
 
+// One matrix for each distinct value, as the edge network gives it.
+MessagePassing::EdgeMatrices MessagePassing::matrices_by_value(const MessageInputs& inputs) {
+  return {.groups = std::make_shared<const Groups>(inputs.plan().value_first),
+          .matrices = edge_output_->forward(torch::relu(edge_input_->forward(inputs.values())))
+                          .view({-1, options_.hidden, options_.hidden})};
+}
+
+// The edge network's hidden layer is relu(a x + c), so its matrix is linear in x between the at
+// most edge_hidden points where one of them begins or ends: there it is P + x Q, and a message
+// [state | x state] [P; Q]. The same numbers, from as many matrices however many values there are.
+MessagePassing::EdgeMatrices MessagePassing::matrices_by_piece(const MessageInputs& inputs) {
+  const at::Tensor slope = edge_input_->weight.view({-1});
+  const at::Tensor offset = edge_input_->bias;
+  const auto as_doubles = [](const at::Tensor& x) {
+    const at::Tensor from = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
+    return std::vector<double>(from.const_data_ptr<double>(),
+                               from.const_data_ptr<double>() + from.numel());
+  };
+  const std::vector<double> a = as_doubles(slope);
+  const std::vector<double> c = as_doubles(offset);
+  const std::vector<double> x = as_doubles(inputs.values());
+  std::vector<double> bends;
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    if (a[j] != 0) bends.push_back(-c[j] / a[j]);
+  }
+  std::sort(bends.begin(), bends.end());
+
+  // Values ascend, and messages are sorted by value.
+  Groups groups = {0};
+  std::vector<double> active;  // [n_pieces, edge_hidden]
+  for (std::size_t value = 0; value < x.size();) {
+    const auto bend = std::upper_bound(bends.begin(), bends.end(), x[value]);
+    const std::size_t first = value;
+    while (value < x.size() && (bend == bends.end() || x[value] < *bend)) ++value;
+    // Away from the bends, where rounding could tell either way.
+    const double middle = (x[first] + x[value - 1]) / 2;
+    for (std::size_t j = 0; j < a.size(); ++j) active.push_back(a[j] * middle + c[j] > 0 ? 1 : 0);
+    groups.push_back(inputs.plan().value_first[value]);
+  }
+  const at::Tensor mask = torch::tensor(at::ArrayRef<double>(active), torch::kFloat64)
+                              .view({-1, options_.edge_hidden})
+                              .to(slope.options());
+  const auto square = [&](const at::Tensor& rows) {
+    return rows.view({-1, options_.hidden, options_.hidden});
+  };
+  return {.groups = std::make_shared<const Groups>(std::move(groups)),
+          .matrices = torch::cat({square(edge_output_->forward(mask * offset)),
+                                  square((mask * slope).matmul(edge_output_->weight.t()))},
+                                 1)};
+}
+
 at::Tensor MessagePassing::forward(const MessageInputs& inputs) {
   at::Tensor state = torch::relu(input_->forward(inputs.features()));
-  const at::Tensor matrices =
-      edge_output_->forward(torch::relu(edge_input_->forward(inputs.values())))
-          .view({-1, options_.hidden, options_.hidden});
+  const bool by_value = inputs.values().size(0) <= 2 * (options_.edge_hidden + 1);
+  const EdgeMatrices edges = by_value ? matrices_by_value(inputs) : matrices_by_piece(inputs);
+  const at::Tensor x =
+      by_value ? at::Tensor() : inputs.values().index_select(0, inputs.message_values());
   for (std::int64_t step = 0; step < options_.steps; ++step) {
-    const at::Tensor received =
-        Exchange::apply(state, matrices, inputs.sources(), inputs.shared_plan());
-    state = unit_->forward(received, state);
+    at::Tensor sent = state.index_select(0, inputs.sources());
+    if (!by_value) sent = torch::cat({sent, x * sent}, 1);
+    state = unit_->forward(
+        Exchange::apply(sent, edges.matrices, edges.groups, inputs.shared_plan()), state);
   }
   return torch::leaky_relu(state, kSlope);
 }

@@ -29,9 +29,12 @@ class MessageInputs {
 
   [[nodiscard]] const MessagePlan& plan() const { return *plan_; }
   [[nodiscard]] const std::shared_ptr<const MessagePlan>& shared_plan() const { return plan_; }
-  [[nodiscard]] const at::Tensor& features() const { return features_; }      // [n_classes, f]
-  [[nodiscard]] const at::Tensor& values() const { return values_; }          // [n_values, 1]
-  [[nodiscard]] const at::Tensor& sources() const { return sources_; }        // [n_messages]
+  [[nodiscard]] const at::Tensor& features() const { return features_; }  // [n_classes, f]
+  [[nodiscard]] const at::Tensor& values() const { return values_; }      // [n_values, 1]
+  [[nodiscard]] const at::Tensor& sources() const { return sources_; }    // [n_messages]
+  [[nodiscard]] const at::Tensor& message_values() const {
+    return message_values_;
+  }                                                                           // [n_messages]
   [[nodiscard]] const at::Tensor& node_class() const { return node_class_; }  // [n_nodes]
 
  private:
@@ -39,6 +42,7 @@ class MessageInputs {
   at::Tensor features_;
   at::Tensor values_;
   at::Tensor sources_;
+  at::Tensor message_values_;
   at::Tensor node_class_;
 };
 
@@ -49,12 +53,22 @@ class MessagePassing : public torch::nn::Module {
   MessagePassing(const MessagePassingOptions& options, at::Generator generator);
 
   // H of each class, LeakyReLU(0.1) of the last states, [n_classes, hidden]; of each node:
-  // .index_select(0, inputs.node_class()). The edge network runs once for each distinct value.
+  // .index_select(0, inputs.node_class()). The edge network runs once for each distinct value, or
+  // at most 2 (edge_hidden + 1) times. O(steps x (classes + messages)) beside it.
   at::Tensor forward(const MessageInputs& inputs);
 
   [[nodiscard]] const MessagePassingOptions& options() const { return options_; }
 
  private:
+  // What multiplies the messages: group g, of messages (*groups)[g] to (*groups)[g + 1], by
+  // matrices[g].
+  struct EdgeMatrices {
+    std::shared_ptr<const std::vector<std::int32_t>> groups;
+    at::Tensor matrices;
+  };
+  EdgeMatrices matrices_by_value(const MessageInputs& inputs);
+  EdgeMatrices matrices_by_piece(const MessageInputs& inputs);
+
   MessagePassingOptions options_;
   torch::nn::Linear input_;       // n_features -> hidden
   torch::nn::Linear edge_input_;  // 1 -> edge_hidden

@@ -170,11 +170,11 @@ std::vector<StagePlan> stages_of(const PaperHyperparameters& numbers, const Trai
           "version; give stages 1,2");
     }
     std::int64_t n = stage == 1 ? numbers.imitation_episodes : numbers.simulator_episodes;
-    if (simulates && options.max_evaluations > 0) {
-      const double share = static_cast<double>(n) / static_cast<double>(std::max<std::int64_t>(
-                                                        1, numbers.simulator_episodes));
-      n = stage == 2 ? options.max_evaluations
-                     : std::llround(share * static_cast<double>(options.max_evaluations));
+    if (simulates && options.max_evaluations > 0 &&
+        options.max_evaluations < numbers.simulator_episodes) {
+      const double share = static_cast<double>(options.max_evaluations) /
+                           static_cast<double>(numbers.simulator_episodes);
+      n = stage == 2 ? options.max_evaluations : std::llround(share * static_cast<double>(n));
     }
     if (n > 0) stages.push_back({stage, n});
   }

@@ -31,8 +31,9 @@ struct PaperHyperparameters {
 // What a policy file of this agent is called.
 inline constexpr const char* kPaperPolicyKind = "doppler(preset=paper)";
 
-// See Trainer. In stage I an episode is no evaluation; in stage II it is one. With
-// options.max_evaluations M > 0 stage II has M episodes, and stage I's share of them stays.
+// See Trainer. In stage I an episode is no evaluation; in stage II it is one. A run is as long as
+// the hyperparameters say; where stage II has more episodes than options.max_evaluations allows,
+// both stages, and their schedules, shrink to that share.
 std::unique_ptr<Trainer> make_paper_trainer(const PaperHyperparameters& hyperparameters,
                                             const TrainProblem& problem);
 

@@ -110,6 +110,42 @@ TEST_CASE("message passing between classes gives what it gives edge by edge") {
   }
 }
 
+TEST_CASE("many different edges need no more matrices, and give the same states and gradients") {
+  const SingleThreadedTorch single_threaded;
+  // More distinct values than 2 (edge_hidden + 1).
+  constexpr MessagePassingOptions kOptions{
+      .n_features = 5, .hidden = 6, .edge_hidden = 3, .steps = 3};
+  int n_many = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const PlacementModel model = drawn_model(seed);
+    if (model.n_nodes() == 0) continue;
+    const GraphFeatures features = graph_features(model, NodeFeatures::paper);
+    if (features.values.size() <= 8) continue;
+    ++n_many;
+    MessagePassing network(kOptions, generator_of(seed));
+    {
+      // Bends among the values.
+      const torch::NoGradGuard no_gradient;
+      network.named_parameters()["edge_input.bias"].uniform_(-0.5, 0.5, generator_of(seed));
+    }
+    network.to(torch::kFloat64);
+    const MessageInputs inputs(features, message_plan(features, 3), torch::kFloat64);
+    const auto gradients = [&](const at::Tensor& h) {
+      return torch::autograd::grad({h.square().sum()}, network.parameters());
+    };
+    const at::Tensor slow = slow_message_passing(network, features);
+    const at::Tensor fast = network.forward(inputs).index_select(0, inputs.node_class());
+    INFO("case " << seed);
+    CHECK(largest_difference(slow, fast) < 1e-12);
+    const auto want = gradients(slow);
+    const auto got = gradients(fast);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      CHECK(largest_difference(want[i], got[i]) < 1e-10);
+    }
+  }
+  CHECK(n_many >= 3);
+}
+
 TEST_CASE("message passing in classes gives the same on a published graph in the paper's size") {
   const SingleThreadedTorch single_threaded;
   const PlacementModel model(make_task("published/llama-layer"));

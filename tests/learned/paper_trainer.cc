@@ -133,13 +133,15 @@ TEST_CASE("episodes and evaluations are counted: none in stage I, one an episode
   CHECK(*best.makespan == model->task().simulator().makespan(best.assignment.devices));
 }
 
-TEST_CASE("without a budget a run is as long as the parameters say") {
-  const auto trainer =
-      make_paper_trainer(small(3, 4), {.tasks = {chainmm()}, .options = {.max_evaluations = 0}});
-  while (trainer->update()) {
+TEST_CASE("without a budget, or with a large one, a run is as long as the parameters say") {
+  for (std::int64_t max_evaluations : {0, 4, 100}) {
+    const auto trainer = make_paper_trainer(
+        small(3, 4), {.tasks = {chainmm()}, .options = {.max_evaluations = max_evaluations}});
+    while (trainer->update()) {
+    }
+    CHECK(trainer->progress().episodes == 7);
+    CHECK(trainer->progress().evaluations == 4);
   }
-  CHECK(trainer->progress().episodes == 7);
-  CHECK(trainer->progress().evaluations == 4);
   CHECK(PaperHyperparameters{}.imitation_episodes == 2000);
   CHECK(PaperHyperparameters{}.simulator_episodes == 8000);
 }
