@@ -116,11 +116,12 @@ void NcclTransport::connect() {
   is_connected_ = true;
 }
 
-// After a failure operations may never end: they are given up.
+// After a failure operations may never end: they are given up, and nothing is under way afterwards.
 void NcclTransport::disconnect() {
   for (auto& [gpu, rank] : ranks_) {
     if (rank.communicator) static_cast<void>(ncclCommAbort(rank.communicator.release()));
   }
+  for (auto& [gpu, rank] : ranks_) static_cast<void>(cudaStreamSynchronize(rank.stream.get()));
   is_connected_ = false;
 }
 

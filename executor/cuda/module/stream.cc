@@ -136,6 +136,8 @@ void CudaStream::copy(const runtime::CopyCommand& command) {
     transfer(command, events);
   } catch (const RunError& error) {
     failure = error.what();
+    // Part of it may be under way where this stream does not wait for it.
+    staged_.wait();
   }
   submit(command.id, std::move(failure));
 }
