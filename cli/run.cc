@@ -27,6 +27,10 @@ void add_commands(Command& program) {
   add_assign(program);
   add_evaluate(program);
   add_trace(program);
+  add_execute(program);
+  add_profile(program);
+  add_calibrate(program);
+  add_compare(program);
   add_train(program);
   add_results(program);
   add_bench(program);

@@ -102,13 +102,31 @@ std::string canonical_cluster(std::string_view spelling) {
   return Parameters(clusters().at(call.name).parameters, call).canonical();
 }
 
+bool is_of_cores(const Cluster& cluster) {
+  const auto& devices = cluster.parts().devices;
+  return std::all_of(devices.begin(), devices.end(),
+                     [](const Device& device) { return device.kind == "cpu"; });
+}
+
+// The call with sizes for processor cores where it leaves sizes out.
+NamedCall with_core_sizes(const WorkloadEntry& entry, NamedCall call) {
+  if (entry.core_sizes.empty()) return call;
+  const Parameters given(entry.parameters, call);
+  const NamedCall sizes = NamedCall::parse(entry.name + "(" + entry.core_sizes + ")");
+  for (const auto& [name, value] : sizes.named) {
+    if (!given.given(name)) call.named.emplace_back(name, value);
+  }
+  return call;
+}
+
 Task workload_on_cluster(std::string_view workload, std::string_view cluster) {
-  const NamedCall call = NamedCall::parse(workload);
-  const WorkloadEntry& entry = workloads().at(call.name);
-  const Parameters parameters(entry.parameters, call);
   Task task;
-  task.name = parameters.canonical() + "@" + canonical_cluster(cluster);
   task.cluster = make_cluster(cluster);
+  NamedCall call = NamedCall::parse(workload);
+  const WorkloadEntry& entry = workloads().at(call.name);
+  if (is_of_cores(task.cluster)) call = with_core_sizes(entry, std::move(call));
+  const Parameters parameters(entry.parameters, call);
+  task.name = parameters.canonical() + "@" + canonical_cluster(cluster);
   task.graph = entry.make(parameters, static_cast<std::int64_t>(task.cluster.n_devices()));
   task.cost_model = CostModel::of(task.graph);
   task.options.enforce_memory = task.cluster.parts().enforce_memory;

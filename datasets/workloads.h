@@ -22,6 +22,10 @@ struct WorkloadEntry : Description {
   // The tensor program with its cuts, of which make() gives the sharded graph; empty for a workload
   // that is none (random-dag).
   std::function<Program(const Parameters&, std::int64_t n_devices)> program = nullptr;
+  // "n=1024": what make_task() takes for sizes that the user leaves out where every device is a
+  // processor core (kind "cpu"), so that a run takes about 0.1 s a device and fits into memory. The
+  // defaults of the parameters are those of GPUs. Empty: the same.
+  std::string core_sizes = {};
 };
 
 const Registry<WorkloadEntry>& workloads();

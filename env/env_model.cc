@@ -1,17 +1,17 @@
 #include "env/env_model.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "env/action_mode.h"
+#include "executor/shared_engine.h"
 #include "graphs/error.h"
 #include "graphs/hash.h"
 
@@ -83,12 +83,7 @@ struct EnvModel::Engines {
   std::vector<Simulators> simulators;  // by task
   bool is_simulator = false;
 
-  // A real engine serves all threads, which queue: its runs would wait for each other anyway.
-  std::mutex queue;
-  std::unique_ptr<Engine> real;
-  pid_t owner = 0;  // the process that made it: its threads do not live on in a child
-  std::string name;
-  Parameters parameters;
+  std::optional<SharedEngine> other;  // any other engine: its threads would wait anyway
 
   std::unique_ptr<Simulator> borrow(Simulators& idle) {
     const std::lock_guard lock(mutex);
@@ -101,20 +96,6 @@ struct EnvModel::Engines {
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(one));
   }
-  // Requires the queue.
-  Engine& real_engine() {
-    leave_to_parent();
-    if (!real) {
-      real = engines().at(name).make(parameters);
-      owner = ::getpid();
-    }
-    return *real;
-  }
-  // After a fork, waiting for the threads of the parent's engine would never end.
-  void leave_to_parent() {
-    if (real && owner != ::getpid()) static_cast<void>(real.release());
-  }
-  ~Engines() { leave_to_parent(); }
 };
 
 EnvModel::~EnvModel() = default;
@@ -132,11 +113,8 @@ EnvModel::EnvModel(std::vector<Task> tasks, EnvOptions options)
   if (options_.factored && options_.mode != "joint") {
     throw InvalidError("factored actions are for mode joint, not for " + options_.mode);
   }
-  const NamedCall call = NamedCall::parse(options_.engine);
-  const EngineEntry& engine = engines().at(call.name);
-  engines_->name = call.name;
-  engines_->parameters = Parameters(engine.parameters, call);
-  engines_->is_simulator = call.name == "simulator";
+  engines_->is_simulator = NamedCall::parse(options_.engine).name == "simulator";
+  engines_->other.emplace(options_.engine);  // an unknown name is told here
   engines_->simulators.resize(tasks.size());
 
   std::set<std::string> kinds;
@@ -439,10 +417,9 @@ Measurement EnvModel::measure(std::size_t task, const Assignment& assignment, st
   RunOptions run_options = placed.options;
   run_options.seed = seed;
   run_options.record_timeline = false;
-  const std::lock_guard in_turn(engines_->queue);
   try {
-    const Execution execution = engines_->real_engine().run(
-        placed.graph, placed.cluster, placed.cost_model, assignment, run_options);
+    const Execution execution = engines_->other->run(placed.graph, placed.cluster,
+                                                     placed.cost_model, assignment, run_options);
     result.makespan = execution.makespan;
     if (explain && execution.out_of_memory) {
       result.failure = memory_failure(*execution.out_of_memory);

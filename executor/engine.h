@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "executor/execution.h"
 #include "executor/run_options.h"
@@ -41,5 +42,7 @@ struct EngineEntry : Description {
 
 // Every engine of this build: "simulator", and the real ones as they are built.
 const Registry<EngineEntry>& engines();
+// From a spelling with parameters, "cpu(repeats=5)"; throws UsageError.
+std::unique_ptr<Engine> make_engine(std::string_view spelling);
 
 }  // namespace doppler

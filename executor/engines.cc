@@ -21,4 +21,10 @@ const Registry<EngineEntry>& engines() {
   return registry;
 }
 
+std::unique_ptr<Engine> make_engine(std::string_view spelling) {
+  const NamedCall call = NamedCall::parse(spelling);
+  const EngineEntry& entry = engines().at(call.name);
+  return entry.make(Parameters(entry.parameters, call));
+}
+
 }  // namespace doppler

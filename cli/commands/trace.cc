@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/problem.h"
 #include "cli/units.h"
+#include "executor/engine.h"
 #include "graphs/error.h"
 
 namespace doppler::cli {
@@ -23,6 +24,7 @@ a process for the channels, arrows from producers to transfers to readers. Makes
 doppler-gym trace --graph model.txt --cluster 'uniform(4)' --assignment a.json > trace.json)"};
 
 struct TraceOptions {
+  std::string engine = "simulator";
   ProblemOptions problem;
   DecisionOptions decision;
   std::string out;
@@ -33,7 +35,9 @@ void trace(const TraceOptions& options) {
   Task task = make_problem(options.problem);
   const Assignment assignment = decide_assignment(options.decision, task);
   task.options.record_timeline = true;
-  const Execution execution = task.simulator().run(assignment);
+  const Execution execution =
+      make_engine(options.engine)
+          ->run(task.graph, task.cluster, task.cost_model, assignment, task.options);
   if (execution.out_of_memory) {
     const OutOfMemory& lack = *execution.out_of_memory;
     const bool raw = has_raw_costs(task);
@@ -49,6 +53,9 @@ void trace(const TraceOptions& options) {
 void add_trace(Command& program) {
   Command command = program.add("trace", kHelp);
   auto options = std::make_shared<TraceOptions>();
+  command.option(
+      {"--engine", "NAME", "What runs it; see doppler-gym tasks --engines. Default: simulator"},
+      into(options->engine));
   command.option({"--out", "FILE", "Where to write. Default: standard output"}, into(options->out));
   add_decision_options(command, options->decision);
   add_problem_options(command, options->problem);

@@ -49,6 +49,7 @@ WorkloadEntry chainmm_workload() {
   entry.source = "DOPPLER paper, workload ChainMM; 4 shards give its published graph";
   entry.parameters = {size_parameter("n", "rows and columns of each matrix", 10000, 1 << 24),
                       shards_parameter("s: each product has s^2 blocks; 0: one a device")};
+  entry.core_sizes = "n=1024";
   entry.program = chainmm_program;
   entry.total_flops = chainmm_flops;
   return program_workload(std::move(entry));

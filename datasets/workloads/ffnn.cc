@@ -48,6 +48,7 @@ WorkloadEntry ffnn_workload() {
                       size_parameter("hidden", "columns of W1", 1 << 16, 1 << 28),
                       size_parameter("outputs", "columns of W2", 1 << 5, 1 << 28),
                       shards_parameter("s: each product has s^2 blocks; 0: one a device")};
+  entry.core_sizes = "batch=4096,hidden=8192";
   entry.program = ffnn_program;
   entry.total_flops = ffnn_flops;
   return program_workload(std::move(entry));

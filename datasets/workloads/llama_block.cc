@@ -18,6 +18,7 @@ WorkloadEntry llama_block_workload() {
   entry.summary = "transformer block of Llama 7B: attention and gated feed-forward network";
   entry.source = "DOPPLER paper, workload Llama-Block; Touvron et al., arXiv 2302.13971";
   entry.parameters = llama_parameters(false, false);
+  entry.core_sizes = "sequence=512,width=512,heads=8,hidden=1376";
   entry.program = [](const Parameters& parameters, std::int64_t n_devices) {
     return llama_program("llama-block", options_of(parameters, n_devices));
   };

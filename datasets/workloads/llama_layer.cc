@@ -19,6 +19,7 @@ WorkloadEntry llama_layer_workload() {
   entry.summary = "Llama 7B with one layer: block, rotary select, mask, final norm, last token";
   entry.source = "DOPPLER paper, workload Llama-Layer; 4 and 8 shards give its published graphs";
   entry.parameters = llama_parameters(true, false);
+  entry.core_sizes = "sequence=512,width=512,heads=8,hidden=1376,vocabulary=4000";
   entry.program = [](const Parameters& parameters, std::int64_t n_devices) {
     return llama_program("llama-layer", options_of(parameters, n_devices));
   };

@@ -20,6 +20,7 @@ WorkloadEntry llama_stack_workload() {
   entry.summary = "Llama 7B with several layers";
   entry.source = "Touvron et al., arXiv 2302.13971";
   entry.parameters = llama_parameters(true, true);
+  entry.core_sizes = "sequence=256,width=512,heads=8,hidden=1376,vocabulary=4000";
   entry.program = [](const Parameters& parameters, std::int64_t n_devices) {
     return llama_program("llama-stack", options_of(parameters, n_devices));
   };

@@ -110,6 +110,7 @@ WorkloadEntry moe_workload() {
       size_parameter("capacity", "tokens that an expert takes from a group", 40, 1 << 20),
       shards_parameter("s: groups are cut into s parts, experts (or their width) too; "
                        "0: one a device")};
+  entry.core_sizes = "groups=8,tokens=64,width=256,hidden=896";
   entry.program = moe_program;
   entry.total_flops = moe_flops;
   return program_workload(std::move(entry));

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "executor/shared_engine.h"
 #include "graphs/error.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/options.h"
@@ -73,11 +74,11 @@ py::tuple state_of(const Execution& execution) {
     out_of_memory = py::make_tuple(out->device.value, out->needed, out->available);
   }
   return py::make_tuple(execution.makespan, nodes, transfers, devices, execution.bytes_moved,
-                        execution.bytes_local, out_of_memory);
+                        execution.bytes_local, out_of_memory, py::cast(execution.makespans));
 }
 
 Execution execution_of(const py::tuple& state) {
-  if (state.size() != 7) throw UsageError("the state of an Execution has seven parts");
+  if (state.size() != 8) throw UsageError("the state of an Execution has eight parts");
   Execution execution;
   execution.makespan = state[0].cast<double>();
   const auto whole = [](py::handle value) { return value.cast<std::int32_t>(); };
@@ -114,6 +115,7 @@ Execution execution_of(const py::tuple& state) {
     execution.out_of_memory = {
         .device = DeviceId(whole(out[0])), .needed = real(out[1]), .available = real(out[2])};
   }
+  execution.makespans = state[7].cast<std::vector<double>>();
   return execution;
 }
 
@@ -148,6 +150,15 @@ void bind_execution(py::module_& module) {
 Arrays are read-only views that keep the execution alive. Seconds count from its start.)");
   bound.def_readonly("makespan", &Execution::makespan,
                      "Seconds to the end of the last node; inf if out_of_memory.");
+  bound.def_property_readonly(
+      "makespans",
+      [](const Execution& execution) {
+        return py::array_t<double>(static_cast<py::ssize_t>(execution.makespans.size()),
+                                   execution.makespans.data());
+      },
+      R"(Makespans of all runs that a real engine made, seconds, float64 [repeats].
+
+makespan is their median, and everything else is of that run. Empty for the simulator.)");
   bound.def_readonly("bytes_moved", &Execution::bytes_moved,
                      "Bytes that went to another device than their producer's.");
   bound.def_readonly("bytes_local", &Execution::bytes_local,
@@ -342,11 +353,51 @@ assignments a Simulator is quicker.
 Raises UsageError, or InvalidError for parts that do not fit each other.)");
 }
 
+Execution execute(SharedEngine& self, const Task& task, const py::object& assignment,
+                  const py::object& seed) {
+  const Assignment devices = assignment_of(assignment, task.graph, task.cluster);
+  RunOptions options = task.options;
+  options.seed = seed_or(seed, task);
+  options.record_timeline = true;
+  const py::gil_scoped_release unlocked;
+  return self.run(task.graph, task.cluster, task.cost_model, devices, options);
+}
+
+void bind_engine(py::module_& module) {
+  py::class_<SharedEngine> bound(module, "Engine",
+                                 R"(Engine(name)
+
+What executes an assignment, by its registered name with parameters: "cpu(repeats=5)".Real engines
+                                         run kernels and
+                                     transfers on this machine,
+                                 one execution at a time;
+                                 other threads and processes wait.Devices,
+                                 and the graph inputs in their memory,
+                                 are kept from run to run.) ");
+      bound.def(py::init<const std::string&>(), py::arg("name"));
+  bound.def_property_readonly("name", &SharedEngine::spelling);
+  bound.def("run", &execute, py::arg("task"), py::arg("assignment"), py::kw_only(),
+            py::arg("seed") = py::none(),
+            R"(The Execution of an assignment of the task, integers [n_nodes].
+
+seed: of policy "random"; the task's own without. Raises UsageError or InvalidError for what does not
+fit or cannot be executed, RunError for a run that failed.)");
+  bound.def("__repr__",
+            [](const SharedEngine& self) { return "<engine " + self.spelling() + ">"; });
+  bound.def(py::pickle([](const SharedEngine& self) { return py::make_tuple(self.spelling()); },
+                       [](const py::tuple& state) {
+                         if (state.size() != 1)
+                           throw UsageError("the state of an Engine is a name");
+                         return std::make_unique<SharedEngine>(state[0].cast<std::string>());
+                       }));
+}
+
 }  // namespace
 
 void bind_executor(py::module_& module) {
   bind_execution(module);
   bind_simulator(module);
+  bind_engine(module);
 }
 
 }  // namespace doppler::python
