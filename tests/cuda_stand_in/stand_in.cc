@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "executor/cuda/module/nccl_library.h"
 #include "executor/runtime/step_functions.h"
 
 using doppler::stand_in::enqueue;
@@ -624,3 +626,14 @@ ncclResult_t ncclRecv(void* data, std::size_t bytes, ncclDataType_t, int peer,
 }
 
 }  // extern "C"
+
+namespace doppler::cuda {
+
+const NcclLibrary& nccl_library() {
+  static const NcclLibrary stand_in = {&ncclGetVersion,  &ncclGetErrorString, &ncclCommInitAll,
+                                       &ncclCommDestroy, &ncclCommAbort,      &ncclGroupStart,
+                                       &ncclGroupEnd,    &ncclSend,           &ncclRecv};
+  return stand_in;
+}
+
+}  // namespace doppler::cuda
