@@ -41,23 +41,6 @@ void mention_few_cores(std::size_t n_slots, std::size_t n_cores) {
   });
 }
 
-// A node without attributes runs as an empty kernel if nothing says that it has work to do.
-void check_runnable(const Graph& graph, const std::vector<NodeOperation>& operations) {
-  const auto raw = graph.raw_compute();
-  const std::size_t columns = graph.raw_devices();
-  for (std::size_t v = 0; v < operations.size(); ++v) {
-    if (!operations[v].is_empty()) continue;
-    const NodeId node(static_cast<std::int64_t>(v));
-    if (graph.kind(node) == "synthetic") continue;
-    bool has_work = graph.flops(node) > 0;
-    for (std::size_t c = 0; c < columns; ++c) has_work = has_work || raw[v * columns + c] > 0;
-    if (!has_work) continue;
-    throw InvalidError("node '" + std::string(graph.name(node)) + "' of graph '" + graph.name() +
-                       "' cannot be executed: it has a cost, but no attributes that say what it "
-                       "computes; use the simulator, or a workload of doppler-gym");
-  }
-}
-
 class CpuDevices final : public runtime::DeviceApi {
  public:
   CpuDevices(const Cluster& cluster, bool limit_memory, bool goes_first)
@@ -83,7 +66,6 @@ class CpuDevices final : public runtime::DeviceApi {
 
   void load(const Graph& graph) override {
     std::vector<NodeOperation> operations = parse_operations(graph);
-    check_runnable(graph, operations);
     operations_ = std::move(operations);
     memory_.trim();
   }

@@ -1,7 +1,6 @@
 // The machine's time between dependent nodes, from a timeline.
 #include "executor/runtime/gaps.h"
 
-#include "datasets/workloads.h"
 #include "executor/simulator/simulator.h"
 #include "graphs/graph_builder.h"
 #include "tests/support/catch.h"
@@ -22,6 +21,7 @@ Graph small_graph() {
   builder.add_edge(nodes[0], nodes[1]);
   builder.add_edge(nodes[1], nodes[2]);
   builder.add_edge(nodes[0], nodes[3]);
+  builder.set_raw_compute({1, 2, 3, 4, 5});
   return builder.build();
 }
 
@@ -47,10 +47,11 @@ TEST_CASE("The median gap is that between nodes that follow what they wait for o
 }
 
 TEST_CASE("The simulator's devices start a node when the one that it waits for ends") {
-  const Graph graph = make_workload("chainmm(n=64)", 2);
-  const Execution run =
-      make_simulator_engine()->run(graph, Cluster::uniform(1), CostModel::analytical(),
-                                   Assignment(graph.n_nodes(), DeviceId(0)), {});
+  const Graph graph = small_graph();
+  const DeviceId other(1);
+  const Execution run = make_simulator_engine()->run(
+      graph, Cluster::uniform(2), CostModel::of(graph),
+      Assignment(std::vector<DeviceId>{DeviceId(0), DeviceId(0), DeviceId(0), other, other}), {});
   CHECK(median_gap(graph, run) == 0.0);
 }
 
