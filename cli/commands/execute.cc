@@ -12,6 +12,7 @@
 #include "cli/problem.h"
 #include "cli/units.h"
 #include "executor/engine.h"
+#include "executor/runtime/gaps.h"
 #include "graphs/error.h"
 
 namespace doppler::cli {
@@ -22,7 +23,9 @@ constexpr HelpText kHelp = {
     .details =
         R"(Prints what doppler-gym simulate prints, of the run whose makespan is the median of the
 engine's repeats. --json has in addition the engine, makespans (of every repeat, seconds),
-simulated (what the simulator says, seconds). Graph inputs hold numbers drawn from the
+simulated (what the simulator says, seconds), median_gap (seconds from a node to the next one that
+depends on it, on its slot) and clock_error (seconds by which instants of different devices may be
+off). Graph inputs hold numbers drawn from the
 engine's seed. One execution runs on a machine at a time; the others wait.)",
     .examples =
         R"(doppler-gym execute --engine cpu --task 'chainmm(n=1024)@cpu2' --agent critical-path
@@ -48,6 +51,15 @@ std::string repeats_text(const Task& task, const Execution& execution, double si
     text += ", median of " + std::to_string(execution.makespans.size()) + " runs from " +
             in_unit(*least, unit) + " to " + with_unit(*most, unit);
   }
+  if (const auto gap = median_gap(task.graph, execution)) {
+    text += "\ngap          " + with_unit(*gap, time_unit(*gap, raw)) +
+            " from a node to the next one that depends on it (median)";
+  }
+  if (execution.clock_error > 0) {
+    text += "\nclocks       off by at most " +
+            with_unit(execution.clock_error, time_unit(execution.clock_error, raw)) +
+            " between devices";
+  }
   text += "\nsimulated    " + with_unit(simulated, time_unit(simulated, raw)) + " (" +
           fixed(simulated / execution.makespan, 3) + " of the measured makespan)\n\n";
   return text;
@@ -60,7 +72,7 @@ void execute(const ExecuteOptions& options) {
   const std::unique_ptr<Engine> engine = make_engine(options.engine);
   Task task = make_problem(options.problem);
   const Assignment assignment = decide_assignment(options.decision, task);
-  task.options.record_timeline = options.timeline;
+  task.options.record_timeline = true;
   const Execution execution =
       engine->run(task.graph, task.cluster, task.cost_model, assignment, task.options);
   const double simulated = task.simulator().makespan(assignment.devices);
@@ -73,6 +85,9 @@ void execute(const ExecuteOptions& options) {
   json["engine"] = options.engine;
   json["makespans"] = execution.makespans;
   json["simulated"] = std::isfinite(simulated) ? nlohmann::ordered_json(simulated) : nullptr;
+  const auto gap = median_gap(task.graph, execution);
+  json["median_gap"] = gap ? nlohmann::ordered_json(*gap) : nullptr;
+  json["clock_error"] = execution.clock_error;
   if (!options.timeline) {
     print(json_text(json));
     return;

@@ -41,23 +41,6 @@ void mention_few_cores(std::size_t n_slots, std::size_t n_cores) {
   });
 }
 
-// A node without attributes runs as an empty kernel if nothing says that it has work to do.
-void check_runnable(const Graph& graph, const std::vector<NodeOperation>& operations) {
-  const auto raw = graph.raw_compute();
-  const std::size_t columns = graph.raw_devices();
-  for (std::size_t v = 0; v < operations.size(); ++v) {
-    if (!operations[v].is_empty()) continue;
-    const NodeId node(static_cast<std::int64_t>(v));
-    if (graph.kind(node) == "synthetic") continue;
-    bool has_work = graph.flops(node) > 0;
-    for (std::size_t c = 0; c < columns; ++c) has_work = has_work || raw[v * columns + c] > 0;
-    if (!has_work) continue;
-    throw InvalidError("node '" + std::string(graph.name(node)) + "' of graph '" + graph.name() +
-                       "' cannot be executed: it has a cost, but no attributes that say what it "
-                       "computes; use the simulator, or a workload of doppler-gym");
-  }
-}
-
 class CpuDevices final : public runtime::DeviceApi {
  public:
   CpuDevices(const Cluster& cluster, bool limit_memory, bool goes_first)
@@ -66,9 +49,7 @@ class CpuDevices final : public runtime::DeviceApi {
         goes_first_(goes_first) {
     state_.memory = &memory_;
     state_.operations = &operations_;
-    if (cluster.total_slots() > cores_.size() && !cores_.empty()) {
-      mention_few_cores(cluster.total_slots(), cores_.size());
-    }
+    n_slots_ = cluster.total_slots();
   }
 
   std::unique_ptr<runtime::Stream> make_stream(DeviceId, runtime::StreamUse use) override {
@@ -85,7 +66,6 @@ class CpuDevices final : public runtime::DeviceApi {
 
   void load(const Graph& graph) override {
     std::vector<NodeOperation> operations = parse_operations(graph);
-    check_runnable(graph, operations);
     operations_ = std::move(operations);
     memory_.trim();
   }
@@ -104,6 +84,7 @@ class CpuDevices final : public runtime::DeviceApi {
     }
     for (std::size_t c = 0; c < n_commands; ++c) state_.has_ended[c] = false;
     state_.listener = &listener;
+    if (n_slots_ > cores_.size() && !cores_.empty()) mention_few_cores(n_slots_, cores_.size());
     if (goes_first_) starting_.emplace(Urgency::starting);
     state_.zero = RunState::Clock::now();
   }
@@ -120,6 +101,7 @@ class CpuDevices final : public runtime::DeviceApi {
   HostMemory memory_;
   std::vector<NodeOperation> operations_;
   std::vector<int> cores_;
+  std::size_t n_slots_ = 0;
   bool goes_first_;
   std::optional<GoFirst> starting_;  // the thread that begins a run also ends it
   std::size_t n_kernel_streams_ = 0;

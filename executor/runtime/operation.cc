@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "executor/runtime/index_expression.h"
 #include "executor/runtime/operation_planner.h"
 #include "executor/runtime/step_functions.h"
 #include "graphs/error.h"
@@ -44,94 +45,12 @@ std::string known_kinds() {
          "fill";
 }
 
-std::string text_of(std::span<const std::int64_t> shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + "]";
-}
-
 std::int64_t elements_of(std::span<const std::int64_t> shape, const std::string& what) {
   double product = 1;
   for (std::int64_t size : shape) product *= static_cast<double>(size);
   if (product > kMaxElements) throw UsageError(what + " has more than 2^50 elements");
   return static_cast<std::int64_t>(product);
 }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-// Labels of an index expression, numbered in the order in which they are met.
-class IndexExpression {
- public:
-  IndexExpression(std::string_view text, std::size_t n_operands) {
-    const std::size_t arrow = text.find("->");
-    if (arrow == std::string_view::npos) throw UsageError("the index expression has no '->'");
-    std::string_view left = text.substr(0, arrow);
-    if (n_operands == 0) {
-      if (!trimmed(left).empty()) throw UsageError("the index expression has operands too many");
-    } else {
-      while (true) {
-        const std::size_t comma = left.find(',');
-        operands_.push_back(numbers(left.substr(0, comma)));
-        if (comma == std::string_view::npos) break;
-        left.remove_prefix(comma + 1);
-      }
-      if (operands_.size() != n_operands) {
-        throw UsageError("the index expression has " + std::to_string(operands_.size()) +
-                         " operands, the attributes " + std::to_string(n_operands));
-      }
-    }
-    output_ = numbers(text.substr(arrow + 2));
-    if (std::set<std::int32_t>(output_.begin(), output_.end()).size() != output_.size()) {
-      throw UsageError("a label stands twice in the output of the index expression");
-    }
-    sizes_.assign(names_.size(), -1);
-  }
-
-  // Every axis with one label has one size.
-  void bind(const Labels& labels, std::span<const std::int64_t> shape, const std::string& what) {
-    if (labels.size() != shape.size()) {
-      throw UsageError(what + " of shape " + text_of(shape) + " has " +
-                       std::to_string(labels.size()) + " labels in the index expression");
-    }
-    for (std::size_t axis = 0; axis < labels.size(); ++axis) {
-      const auto label = static_cast<std::size_t>(labels[axis]);
-      std::int64_t& size = sizes_[label];
-      if (size >= 0 && size != shape[axis]) {
-        throw UsageError("label " + names_[label] + " has the sizes " + std::to_string(size) +
-                         " and " + std::to_string(shape[axis]));
-      }
-      size = shape[axis];
-    }
-  }
-
-  [[nodiscard]] const std::vector<Labels>& operands() const { return operands_; }
-  [[nodiscard]] const Labels& output() const { return output_; }
-  [[nodiscard]] const std::vector<std::int64_t>& sizes() const { return sizes_; }
-
- private:
-  Labels numbers(std::string_view text) {
-    Labels labels;
-    for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
-      const std::string name(text.substr(0, text.find(' ')));
-      text.remove_prefix(name.size());
-      const auto found = std::find(names_.begin(), names_.end(), name);
-      labels.push_back(static_cast<std::int32_t>(found - names_.begin()));
-      if (found == names_.end()) names_.push_back(name);
-    }
-    return labels;
-  }
-
-  std::vector<std::string> names_;
-  std::vector<Labels> operands_;
-  Labels output_;
-  std::vector<std::int64_t> sizes_;
-};
 
 class OperationParser {
  public:
@@ -186,8 +105,8 @@ class OperationParser {
     }
     const OperationBuffer result{elements_of(shape, what), dtype};
     if (static_cast<double>(result.bytes()) != bytes) {
-      throw UsageError(what + " of shape " + text_of(shape) + " has not the bytes of its shape, " +
-                       std::to_string(result.bytes()));
+      throw UsageError(what + " of shape " + shape_text(shape) +
+                       " has not the bytes of its shape, " + std::to_string(result.bytes()));
     }
     return result;
   }
@@ -243,7 +162,7 @@ class OperationParser {
       }
       if (!fits) {
         throw UsageError("piece " + std::to_string(i) + " of " + what +
-                         " reaches beyond its source of shape " + text_of(source.shape));
+                         " reaches beyond its source of shape " + shape_text(source.shape));
       }
       n_covered += elements_of(piece.shape, "a piece of " + what);
       for (std::size_t j = 0; j < i; ++j) {
@@ -493,8 +412,23 @@ class OperationParser {
   std::map<std::int32_t, Source> inputs_;
 };
 
+// A node without attributes has nothing to do; one with a cost would have.
+void check_empty(const Graph& graph, NodeId node) {
+  if (graph.kind(node) == "synthetic") return;
+  bool has_work = graph.flops(node) > 0;
+  const std::size_t columns = graph.raw_devices();
+  for (const double seconds : graph.raw_compute().subspan(node.index() * columns, columns)) {
+    has_work = has_work || seconds > 0;
+  }
+  if (!has_work) return;
+  throw InvalidError("node '" + std::string(graph.name(node)) + "' of graph '" + graph.name() +
+                     "' cannot be executed: it has a cost, but no attributes that say what it "
+                     "computes; use the simulator, or a workload of doppler-gym");
+}
+
 NodeOperation parse(const Graph& graph, NodeId node, std::span<const InputId> graph_inputs) {
   if (graph.attributes(node).empty()) {
+    check_empty(graph, node);
     NodeOperation empty;
     empty.name = graph.name(node);
     empty.kind = graph.kind(node);

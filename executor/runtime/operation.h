@@ -24,8 +24,9 @@ struct OperationBuffer {
 // graph inputs that it reads (ascending InputId), its output, scratch. The steps run one after the
 // other.
 //
-// A node without attributes is the empty operation: no buffers, no steps. It writes nothing, what
-// its outputs hold is not defined, and no node that computes may read them.
+// A node without attributes, and without cost or of kind `synthetic`, is the empty operation: no
+// buffers, no steps. It writes nothing, what its outputs hold is not defined, and no node that
+// computes may read them.
 struct NodeOperation {
   std::string name = {};  // of the node
   std::string kind = {};

@@ -138,6 +138,20 @@ TEST_CASE("A node without attributes is the empty operation, and nobody computes
              Contains("'third'") && Contains("'first'") && Contains("never computed"));
 }
 
+TEST_CASE("A node with a cost and no attributes is refused, one without cost is empty") {
+  const auto refused = [](const Node& node, std::vector<double> raw) {
+    GraphBuilder builder("g");
+    builder.add_node(node);
+    if (!raw.empty()) builder.set_raw_compute(std::move(raw));
+    return refusal(builder.build());
+  };
+  CHECK_THAT(refused({.name = "a", .flops = 1}, {}), Contains("'a'") && Contains("simulator"));
+  CHECK_THAT(refused({.name = "a"}, {1}), Contains("'a'"));
+  CHECK(refused({.name = "a"}, {0}).empty());
+  CHECK(refused({.name = "a"}, {}).empty());
+  CHECK(refused({.name = "a", .kind = "synthetic", .flops = 1}, {}).empty());
+}
+
 TEST_CASE("Attention's products need no copy, only what makes no matrix is packed") {
   const auto scratch = [](const std::string& index, const std::vector<Shape>& shapes,
                           const Shape& output) {

@@ -1,9 +1,8 @@
-// Every return code of CUDA, cuBLAS and NCCL goes through check().
+// Every return code of CUDA and cuBLAS goes through check(); NCCL's through one of its own.
 #pragma once
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
-#include <nccl.h>
 
 #include <string>
 
@@ -24,11 +23,6 @@ inline void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw RunError(std::string(what) + ": " + cublasGetStatusString(status) + " (" +
                  cublasGetStatusName(status) + ")");
-}
-
-inline void check(ncclResult_t status, const char* what) {
-  if (status == ncclSuccess) return;
-  throw RunError(std::string(what) + ": " + ncclGetErrorString(status));
 }
 
 }  // namespace doppler::cuda

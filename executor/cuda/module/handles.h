@@ -4,7 +4,6 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
-#include <nccl.h>
 
 #include <cstddef>
 #include <memory>
@@ -39,9 +38,6 @@ struct Destroy {
   void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
   void operator()(cudaMemPool_t pool) const { static_cast<void>(cudaMemPoolDestroy(pool)); }
   void operator()(cublasHandle_t handle) const { static_cast<void>(cublasDestroy(handle)); }
-  void operator()(ncclComm_t communicator) const {
-    static_cast<void>(ncclCommDestroy(communicator));
-  }
 };
 
 template <class Handle>
@@ -51,7 +47,6 @@ using OwnedStream = Owned<cudaStream_t>;
 using OwnedEvent = Owned<cudaEvent_t>;
 using OwnedPool = Owned<cudaMemPool_t>;
 using OwnedBlas = Owned<cublasHandle_t>;
-using OwnedCommunicator = Owned<ncclComm_t>;
 
 // All on the current GPU.
 inline OwnedStream make_stream() {

@@ -6,10 +6,15 @@
 namespace doppler::cuda {
 namespace {
 
+void check(ncclResult_t status, const char* what) {
+  if (status == ncclSuccess) return;
+  throw RunError(std::string(what) + ": " + nccl_library().get_error_string(status));
+}
+
 // Version codes are 10000 major + 100 minor + patch.
-void check_version() {
+void check_version(const NcclLibrary& nccl) {
   int loaded = 0;
-  check(ncclGetVersion(&loaded), "ask for NCCL's version");
+  check(nccl.get_version(&loaded), "ask for NCCL's version");
   if (loaded / 10000 == NCCL_MAJOR && loaded >= NCCL_VERSION_CODE) return;
   const auto text = [](int code) {
     return std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." +
@@ -24,25 +29,28 @@ void check_version() {
 // A group that ends even if a call inside it fails.
 class Group {
  public:
-  Group() { check(ncclGroupStart(), "begin a group of NCCL"); }
+  explicit Group(const NcclLibrary& nccl) : nccl_(nccl) {
+    check(nccl_.group_start(), "begin a group of NCCL");
+  }
   ~Group() {
-    if (is_open_) static_cast<void>(ncclGroupEnd());
+    if (is_open_) static_cast<void>(nccl_.group_end());
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   void end() {
     is_open_ = false;
-    check(ncclGroupEnd(), "end a group of NCCL");
+    check(nccl_.group_end(), "end a group of NCCL");
   }
 
  private:
+  const NcclLibrary& nccl_;
   bool is_open_ = true;
 };
 
 }  // namespace
 
 NcclTransport::NcclTransport(std::vector<Gpu*> gpus) {
-  check_version();
+  check_version(nccl_);
   for (Gpu* gpu : gpus) {
     const CurrentGpu current(gpu->number());
     Rank rank;
@@ -97,7 +105,9 @@ void NcclTransport::work() {
     task();
   }
   // What NCCL began on this thread ends on it.
-  for (auto& [gpu, rank] : ranks_) rank.communicator.reset();
+  for (auto& [gpu, rank] : ranks_) {
+    if (rank.communicator != nullptr) static_cast<void>(nccl_.comm_destroy(rank.communicator));
+  }
 }
 
 void NcclTransport::connect() {
@@ -108,19 +118,21 @@ void NcclTransport::connect() {
     }
   }
   std::vector<ncclComm_t> communicators(numbers.size(), nullptr);
-  check(ncclCommInitAll(communicators.data(), static_cast<int>(numbers.size()), numbers.data()),
+  check(nccl_.comm_init_all(communicators.data(), static_cast<int>(numbers.size()), numbers.data()),
         "connect the ranks of NCCL");
   for (auto& [gpu, rank] : ranks_) {
-    rank.communicator.reset(communicators[static_cast<std::size_t>(rank.number)]);
+    rank.communicator = communicators[static_cast<std::size_t>(rank.number)];
   }
   is_connected_ = true;
 }
 
-// After a failure operations may never end: they are given up.
+// After a failure operations may never end: they are given up, and nothing is under way afterwards.
 void NcclTransport::disconnect() {
   for (auto& [gpu, rank] : ranks_) {
-    if (rank.communicator) static_cast<void>(ncclCommAbort(rank.communicator.release()));
+    if (rank.communicator == nullptr) continue;
+    static_cast<void>(nccl_.comm_abort(std::exchange(rank.communicator, nullptr)));
   }
+  for (auto& [gpu, rank] : ranks_) static_cast<void>(cudaStreamSynchronize(rank.stream.get()));
   is_connected_ = false;
 }
 
@@ -133,12 +145,12 @@ void NcclTransport::issue(const Transfer& transfer, const Lane& lane, cudaEvent_
     check(cudaStreamWaitEvent(rank->stream.get(), lane.ready), "wait for a transfer's turn");
   }
   check(cudaEventRecord(start, from.stream.get()), "record a transfer's start");
-  Group group;
-  check(ncclSend(transfer.from, transfer.bytes, ncclInt8, to.number, from.communicator.get(),
-                 from.stream.get()),
+  Group group(nccl_);
+  check(nccl_.send(transfer.from, transfer.bytes, ncclInt8, to.number, from.communicator,
+                   from.stream.get()),
         "send by NCCL");
-  check(ncclRecv(transfer.to, transfer.bytes, ncclInt8, from.number, to.communicator.get(),
-                 to.stream.get()),
+  check(nccl_.recv(transfer.to, transfer.bytes, ncclInt8, from.number, to.communicator,
+                   to.stream.get()),
         "receive by NCCL");
   group.end();
   // It has ended when both ends have.

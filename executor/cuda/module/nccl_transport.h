@@ -15,14 +15,16 @@
 #include <vector>
 
 #include "executor/cuda/module/gpu.h"
+#include "executor/cuda/module/nccl_library.h"
 #include "executor/cuda/module/transfer.h"
 
 namespace doppler::cuda {
 
 class NcclTransport {
  public:
-  // Throws RunError if the library that is loaded is older than, or of another major version than,
-  // the header that this was compiled with, and if the ranks cannot be connected.
+  // Throws RunError if there is no library, if the one that is loaded is older than, or of another
+  // major version than, the header that this was compiled with, and if the ranks cannot be
+  // connected.
   explicit NcclTransport(std::vector<Gpu*> gpus);
   ~NcclTransport();
   NcclTransport(const NcclTransport&) = delete;
@@ -38,8 +40,8 @@ class NcclTransport {
     Gpu* gpu = nullptr;
     int number = 0;
     OwnedStream stream;
-    OwnedEvent done;  // untimed; of the last send or receive
-    OwnedCommunicator communicator;
+    OwnedEvent done;                    // untimed; of the last send or receive
+    ncclComm_t communicator = nullptr;  // owned; of the thread
   };
 
   void work();
@@ -48,6 +50,7 @@ class NcclTransport {
   void disconnect();
   void issue(const Transfer& transfer, const Lane& lane, cudaEvent_t start, cudaEvent_t end);
 
+  const NcclLibrary& nccl_ = nccl_library();
   std::map<const Gpu*, Rank> ranks_;  // touched by the thread alone once it runs
   bool is_connected_ = false;
   std::mutex mutex_;  // of the two below

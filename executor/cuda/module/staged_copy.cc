@@ -45,4 +45,10 @@ void StagedCopy::enqueue(const Transfer& transfer, const Lane& lane) {
   }
 }
 
+void StagedCopy::wait() {
+  for (const auto& [gpu, destination] : destinations_) {
+    static_cast<void>(cudaStreamSynchronize(destination.stream.get()));
+  }
+}
+
 }  // namespace doppler::cuda

@@ -15,6 +15,8 @@ class StagedCopy {
  public:
   // Enqueues a transfer behind what the lane holds, and lets the lane wait for it. Throws RunError.
   void enqueue(const Transfer& transfer, const Lane& lane);
+  // After a failure: until nothing that was enqueued is under way beside the lane.
+  void wait();
 
  private:
   struct Destination {

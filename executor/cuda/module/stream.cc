@@ -136,6 +136,8 @@ void CudaStream::copy(const runtime::CopyCommand& command) {
     transfer(command, events);
   } catch (const RunError& error) {
     failure = error.what();
+    // Part of it may be under way where this stream does not wait for it.
+    staged_.wait();
   }
   submit(command.id, std::move(failure));
 }
@@ -213,7 +215,7 @@ runtime::Completion CudaStream::completion(const Pending& pending) {
       // Its events may not have been recorded, but part of it may be under way.
       check(cudaStreamSynchronize(stream_.get()), "wait for what a failed command left");
     } else {
-      const CurrentGpu current(command.end_gpu->number());
+      // Before anything else that could fail: what is reported must have ended.
       check(cudaEventSynchronize(command.end.get()), "wait for a command's end");
       result.start = std::max(0.0, command.start_gpu->seconds(command.start.get(), machine_.zero));
       result.end = command.end_gpu->seconds(command.end.get(), machine_.zero);
