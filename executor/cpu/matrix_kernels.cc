@@ -9,7 +9,6 @@
 namespace doppler::cpu {
 namespace {
 
-using steps::Access;
 using steps::MatrixStrides;
 
 template <int Order>

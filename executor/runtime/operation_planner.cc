@@ -246,7 +246,7 @@ void OperationPlanner::contract(const LabelledView& x, const LabelledView& y,
   const DType dtype = x.dtype == y.dtype ? x.dtype : DType::float32;
   const auto prepare = [&](const LabelledView& view, const Labels& rows, const Labels& columns) {
     if (view.dtype == dtype && matrix_strides(view, rows, columns)) return view;
-    const LabelledView packed = scratch(joined(groups->batch, joined(rows, columns)), dtype);
+    LabelledView packed = scratch(joined(groups->batch, joined(rows, columns)), dtype);
     pointwise({}, view, nullptr, packed);
     return packed;
   };

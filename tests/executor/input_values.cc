@@ -12,7 +12,8 @@
 #include "tests/support/graph_values.h"
 #include "tests/support/small_workloads.h"
 
-using namespace doppler;
+namespace doppler {
+
 using doppler::testing::Array;
 
 namespace {
@@ -156,3 +157,5 @@ TEST_CASE("An input is filled only if the memory has its size") {
   doppler::testing::Bytes bytes(12);
   CHECK_THROWS_AS(fill_input(values[0], 1, bytes), std::invalid_argument);
 }
+
+}  // namespace doppler

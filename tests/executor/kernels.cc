@@ -12,7 +12,8 @@
 #include "tests/support/graph_values.h"
 #include "tests/support/one_node.h"
 
-using namespace doppler;
+namespace doppler {
+
 using doppler::testing::Array;
 using doppler::testing::one_node;
 using doppler::testing::random_array;
@@ -33,6 +34,7 @@ Array computed(const Graph& graph, const std::vector<Array>& inputs) {
 
 std::vector<Array> random_operands(const std::vector<Shape>& shapes, std::uint64_t seed) {
   std::vector<Array> operands;
+  operands.reserve(shapes.size());
   for (const Shape& shape : shapes) operands.push_back(random_array(shape, ++seed * 1000));
   return operands;
 }
@@ -334,3 +336,5 @@ TEST_CASE("Spans that do not fit an operation are refused") {
   CHECK_THROWS_AS(cpu::run_operation(operation, inputs, std::span(output).first(8)),
                   std::invalid_argument);
 }
+
+}  // namespace doppler

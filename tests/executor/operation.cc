@@ -13,7 +13,8 @@
 #include "tests/support/graph_values.h"
 #include "tests/support/one_node.h"
 
-using namespace doppler;
+namespace doppler {
+
 using Catch::Matchers::Contains;
 using doppler::testing::one_node;
 using doppler::testing::one_node_reading;
@@ -214,3 +215,5 @@ TEST_CASE("Every number of half precision survives, and numbers are rounded as E
   CHECK(std::isnan(steps::from_float16(steps::to_float16(std::nanf("")))));
   CHECK(std::isnan(steps::from_bfloat16(steps::to_bfloat16(steps::float_of(0x7f800001U)))));
 }
+
+}  // namespace doppler

@@ -5,7 +5,7 @@
 #include "tests/support/graph_values.h"
 #include "tests/support/small_workloads.h"
 
-using namespace doppler;
+namespace doppler {
 
 namespace {
 
@@ -56,3 +56,5 @@ TEST_CASE("Graphs of costs alone are empty operations") {
     CHECK(operation.is_empty());
   }
 }
+
+}  // namespace doppler

@@ -74,27 +74,29 @@ NcclTransport::~NcclTransport() {
 
 void NcclTransport::send(const Transfer& transfer, const Lane& lane, cudaEvent_t start,
                          cudaEvent_t end) {
-  std::packaged_task<void()> task([&] {
-    if (!is_connected_) connect();
+  // What went wrong; nothing: "".
+  std::packaged_task<std::string()> task([&]() -> std::string {
     try {
+      if (!is_connected_) connect();
       issue(transfer, lane, start, end);
-    } catch (...) {
+      return "";
+    } catch (const RunError& error) {
       disconnect();
-      throw;
+      return error.what();
     }
   });
-  std::future<void> issued = task.get_future();
+  std::future<std::string> issued = task.get_future();
   {
     const std::lock_guard lock(mutex_);
     tasks_.push(std::move(task));
   }
   changed_.notify_one();
-  issued.get();
+  if (const std::string failure = issued.get(); !failure.empty()) throw RunError(failure);
 }
 
 void NcclTransport::work() {
   while (true) {
-    std::packaged_task<void()> task;
+    std::packaged_task<std::string()> task;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stops_ || !tasks_.empty(); });

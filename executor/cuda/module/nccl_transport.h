@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <queue>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -45,7 +46,6 @@ class NcclTransport {
   };
 
   void work();
-  void on_thread(std::packaged_task<void()> task);
   void connect();
   void disconnect();
   void issue(const Transfer& transfer, const Lane& lane, cudaEvent_t start, cudaEvent_t end);
@@ -55,7 +55,7 @@ class NcclTransport {
   bool is_connected_ = false;
   std::mutex mutex_;  // of the two below
   std::condition_variable changed_;
-  std::queue<std::packaged_task<void()>> tasks_;
+  std::queue<std::packaged_task<std::string()>> tasks_;
   bool stops_ = false;
   std::thread thread_;
 };
