@@ -10,17 +10,16 @@
 
 #include "agents/learned/adam.h"
 #include "agents/learned/learned.h"
+#include "agents/learned/paper_progress.h"
 #include "agents/learned/torch_device.h"
 #include "env/thread_pool.h"
 #include "graphs/hash.h"
-#include "graphs/strict_json.h"
 
 namespace doppler {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
 constexpr const char* kStateKind = "doppler(preset=paper) training";
 constexpr const char* kStateSource = "the saved training";
@@ -40,24 +39,6 @@ struct UpdatePlan {
 struct StagePlan {
   int stage = 0;
   std::int64_t n_episodes = 0;
-};
-
-// What is known of a task.
-struct TaskRecord {
-  Assignment best = {};
-  double best_makespan = std::numeric_limits<double>::infinity();
-  bool measured = false;
-  double reward_sum = 0;  // of all episodes of stage II
-  std::int64_t n_rewards = 0;
-  std::optional<Assignment> taught = std::nullopt;  // by a teacher without steps
-};
-
-// The counters: everything that an update changes but the networks.
-struct Progress {
-  std::size_t stage_index = 0;
-  std::int64_t stage_episodes = 0;  // that are done
-  TrainProgress shown = {};
-  std::vector<TaskRecord> tasks = {};
 };
 
 // The loss of one policy, and what it moves.
@@ -117,20 +98,21 @@ class PaperTrainer : public Trainer {
   };
 
   [[nodiscard]] bool over() const;
-  [[nodiscard]] UpdatePlan plan(const Progress& progress) const;
-  void decide_teacher(std::size_t task, Progress& progress);
+  [[nodiscard]] UpdatePlan plan(const PaperProgress& progress) const;
+  void decide_teacher(std::size_t task, PaperProgress& progress);
   void run_episodes(const UpdatePlan& plan, const PaperEmbedding& embedding,
-                    const Progress& progress);
+                    const PaperProgress& progress);
   void run_episode(Worker& worker, const UpdatePlan& plan, std::size_t episode,
-                   const PaperEmbedding& embedding, const Progress& progress);
+                   const PaperEmbedding& embedding, const PaperProgress& progress);
   [[nodiscard]] double reward(std::size_t task, double makespan) const;
   // One weight a step of SEL and of PLC, over all episodes of the update.
   struct StepWeights {
     std::vector<double> select;
     std::vector<double> place;
   };
-  [[nodiscard]] StepWeights step_weights(const UpdatePlan& plan, const Progress& progress) const;
-  void record(const UpdatePlan& plan, Progress& progress) const;
+  [[nodiscard]] StepWeights step_weights(const UpdatePlan& plan,
+                                         const PaperProgress& progress) const;
+  void record(const UpdatePlan& plan, PaperProgress& progress) const;
   static void check(const Gradient& gradient, const char* policy);
   void fresh_optimisers();
   void both(const std::function<void(bool)>& work);
@@ -150,7 +132,7 @@ class PaperTrainer : public Trainer {
   bool teacher_has_steps_ = true;
   ThreadPool pool_;
   std::vector<Worker> workers_;
-  Progress progress_;
+  PaperProgress progress_;
   // Of the update in progress.
   PaperWeights weights_;
   std::vector<PaperEpisode> episodes_;
@@ -231,7 +213,7 @@ bool PaperTrainer::over() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count() >= options_.max_seconds;
 }
 
-UpdatePlan PaperTrainer::plan(const Progress& progress) const {
+UpdatePlan PaperTrainer::plan(const PaperProgress& progress) const {
   const PaperHyperparameters& numbers = hyperparameters_;
   const StagePlan& stage = stages_[progress.stage_index];
   std::int64_t left = stage.n_episodes - progress.stage_episodes;
@@ -267,7 +249,7 @@ void PaperTrainer::both(const std::function<void(bool)>& work) {
   });
 }
 
-void PaperTrainer::decide_teacher(std::size_t task, Progress& progress) {
+void PaperTrainer::decide_teacher(std::size_t task, PaperProgress& progress) {
   std::optional<Assignment>& taught = progress.tasks[task].taught;
   if (teacher_has_steps_ || taught) return;
   const auto agent = make_host_agent(hyperparameters_.teacher);
@@ -285,7 +267,7 @@ PaperRollout& PaperTrainer::rollout(Worker& worker, std::size_t task) const {
 }
 
 void PaperTrainer::run_episode(Worker& worker, const UpdatePlan& plan, std::size_t episode,
-                               const PaperEmbedding& embedding, const Progress& progress) {
+                               const PaperEmbedding& embedding, const PaperProgress& progress) {
   const auto number = static_cast<std::uint64_t>(plan.first_episode) + episode;
   PaperEpisodeOptions options{
       .epsilon = plan.epsilon,
@@ -310,7 +292,7 @@ void PaperTrainer::run_episode(Worker& worker, const UpdatePlan& plan, std::size
 }
 
 void PaperTrainer::run_episodes(const UpdatePlan& plan, const PaperEmbedding& embedding,
-                                const Progress& progress) {
+                                const PaperProgress& progress) {
   episodes_.resize(plan.n_episodes);
   makespans_.resize(plan.n_episodes);
   const std::size_t n_workers = workers_.size();
@@ -329,9 +311,9 @@ double PaperTrainer::reward(std::size_t task, double makespan) const {
 }
 
 PaperTrainer::StepWeights PaperTrainer::step_weights(const UpdatePlan& plan,
-                                                     const Progress& progress) const {
+                                                     const PaperProgress& progress) const {
   StepWeights weights;
-  const TaskRecord& task = progress.tasks[plan.task];
+  const PaperTaskRecord& task = progress.tasks[plan.task];
   const double baseline =
       task.n_rewards > 0 ? task.reward_sum / static_cast<double>(task.n_rewards) : 0;
   for (std::size_t i = 0; i < plan.n_episodes; ++i) {
@@ -356,8 +338,8 @@ PaperTrainer::StepWeights PaperTrainer::step_weights(const UpdatePlan& plan,
   return weights;
 }
 
-void PaperTrainer::record(const UpdatePlan& plan, Progress& progress) const {
-  TaskRecord& task = progress.tasks[plan.task];
+void PaperTrainer::record(const UpdatePlan& plan, PaperProgress& progress) const {
+  PaperTaskRecord& task = progress.tasks[plan.task];
   progress.shown.stage = plan.stage;
   ++progress.shown.updates;
   progress.shown.episodes += static_cast<std::int64_t>(plan.n_episodes);
@@ -403,7 +385,7 @@ void PaperTrainer::check(const Gradient& gradient, const char* policy) {
 bool PaperTrainer::update() {
   if (over()) return false;
   const SingleThreadedTorch single_threaded;
-  Progress next = progress_;
+  PaperProgress next = progress_;
   const UpdatePlan now = plan(next);
   if (now.stage == 1) decide_teacher(now.task, next);
 
@@ -452,7 +434,7 @@ bool PaperTrainer::update() {
 }
 
 Decision PaperTrainer::best(std::size_t task) const {
-  const TaskRecord& record = progress_.tasks.at(task);
+  const PaperTaskRecord& record = progress_.tasks.at(task);
   if (record.measured) {
     return {.assignment = record.best,
             .makespan = record.best_makespan,
@@ -501,99 +483,44 @@ std::string PaperTrainer::fingerprint() const {
   return std::to_string(hasher.digest());
 }
 
-std::vector<std::int32_t> numbers_of(const Assignment& assignment) {
-  std::vector<std::int32_t> numbers;
-  for (DeviceId device : assignment.devices) numbers.push_back(device.value);
-  return numbers;
-}
-
 std::string PaperTrainer::state() const {
   PolicyFile file;
   file.kind = kStateKind;
   file.arrays = network_.arrays();
   for (auto& array : optimisers_->select.arrays("adam.select.")) file.arrays.push_back(array);
   for (auto& array : optimisers_->place.arrays("adam.place.")) file.arrays.push_back(array);
-  const TrainProgress& shown = progress_.shown;
-  Json values = Json::array();
-  for (const auto& [name, value] : shown.values) values.push_back({name, value});
-  Json tasks = Json::array();
-  for (const TaskRecord& task : progress_.tasks) {
-    Json json = {{"reward_sum", task.reward_sum},
-                 {"n_rewards", task.n_rewards},
-                 {"measured", task.measured},
-                 {"best", numbers_of(task.best)}};
-    // JSON has no infinity.
-    if (!std::isinf(task.best_makespan)) json["best_makespan"] = task.best_makespan;
-    if (task.taught) json["taught"] = numbers_of(*task.taught);
-    tasks.push_back(json);
-  }
   file.extra = {{"problem", fingerprint()},
                 {"adam_steps", {optimisers_->select.n_steps(), optimisers_->place.n_steps()}},
-                {"stage_index", progress_.stage_index},
-                {"stage_episodes", progress_.stage_episodes},
-                {"stage", shown.stage},
-                {"updates", shown.updates},
-                {"episodes", shown.episodes},
-                {"evaluations", shown.evaluations},
-                {"share", shown.share},
-                {"values", values},
-                {"tasks", tasks}};
+                {"progress", progress_.json()}};
   return write_policy(file);
 }
 
 void PaperTrainer::restore(std::string_view state) {
-  const PolicyFile file = parse_policy(state, kStateKind, kStateSource);
-  const Json& extra = file.extra;
-  Progress next;
+  const std::string source = kStateSource;
+  const PolicyFile file = parse_policy(state, kStateKind, source);
+  PaperProgress next;
   std::vector<std::int64_t> adam_steps;
   try {
-    if (extra.at("problem").get<std::string>() != fingerprint()) {
-      throw ParseError(std::string(kStateSource) +
+    if (file.extra.at("problem").get<std::string>() != fingerprint()) {
+      throw ParseError(source +
                        ": it is of another task, seed, budget or of other parameters; resume with "
                        "those that it was begun with");
     }
-    adam_steps = extra.at("adam_steps").get<std::vector<std::int64_t>>();
-    next.stage_index = extra.at("stage_index").get<std::size_t>();
-    next.stage_episodes = extra.at("stage_episodes").get<std::int64_t>();
-    next.shown = {.stage = extra.at("stage").get<int>(),
-                  .updates = extra.at("updates").get<std::int64_t>(),
-                  .episodes = extra.at("episodes").get<std::int64_t>(),
-                  .evaluations = extra.at("evaluations").get<std::int64_t>(),
-                  .share = extra.at("share").get<double>()};
-    for (const Json& value : extra.at("values")) {
-      next.shown.values.emplace_back(value.at(0).get<std::string>(), value.at(1).get<double>());
-    }
-    const auto assignment_of = [](const Json& numbers) {
-      Assignment assignment;
-      for (const Json& number : numbers) {
-        assignment.devices.emplace_back(number.get<std::int64_t>());
-      }
-      return assignment;
-    };
-    for (const Json& json : extra.at("tasks")) {
-      TaskRecord task;
-      task.reward_sum = json.at("reward_sum").get<double>();
-      task.n_rewards = json.at("n_rewards").get<std::int64_t>();
-      task.measured = json.at("measured").get<bool>();
-      task.best = assignment_of(json.at("best"));
-      if (json.contains("best_makespan")) task.best_makespan = json.at("best_makespan");
-      if (json.contains("taught")) task.taught = assignment_of(json.at("taught"));
-      next.tasks.push_back(std::move(task));
-    }
-  } catch (const Json::exception& error) {
-    throw ParseError(std::string(kStateSource) + ": " + error.what());
+    adam_steps = file.extra.at("adam_steps").get<std::vector<std::int64_t>>();
+    next = PaperProgress::parse(file.extra.at("progress"));
+  } catch (const nlohmann::json::exception& error) {
+    throw ParseError(source + ": " + error.what());
   }
   if (adam_steps.size() != 2 || next.tasks.size() != models_.size() ||
       next.stage_index > stages_.size()) {
-    throw ParseError(std::string(kStateSource) + ": its counters do not fit; it is damaged");
+    throw ParseError(source + ": its counters do not fit; it is damaged");
   }
-  next.shown.best_makespan = next.tasks[0].best_makespan;
 
   Optimisers optimisers{.select = Adam(network_.select->parameters()),
                         .place = Adam(network_.place->parameters())};
-  optimisers.select.set_arrays(file, "adam.select.", adam_steps[0], kStateSource);
-  optimisers.place.set_arrays(file, "adam.place.", adam_steps[1], kStateSource);
-  network_.set_arrays(file, kStateSource);
+  optimisers.select.set_arrays(file, "adam.select.", adam_steps[0], source);
+  optimisers.place.set_arrays(file, "adam.place.", adam_steps[1], source);
+  network_.set_arrays(file, source);
   optimisers_.emplace(std::move(optimisers));
   progress_ = std::move(next);
 }
