@@ -8,7 +8,8 @@ namespace doppler {
 
 // Resets `env` with options.seed, plays one episode with the agent's decisions, and returns the
 // episode's assignment: that of assign() for the same seed and options on the episode's task (if
-// the agent's steps are what its decide() takes, as those of registered agents are).
+// the agent's steps are what its decide() takes, as those of registered agents are; of learned
+// ones with one evaluation).
 //   sequential, joint: select() and place() are asked at each step over the environment's schedule;
 //     an agent without steps decides first, and its nodes are placed by decreasing b-level
 //   place, refine, oneshot: the mode's own order of nodes need not be the agent's, so the agent

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -27,6 +28,8 @@ struct TrainOptions {
   int n_threads = 1;             // of rollouts and evaluations
   std::string device = "cpu";    // of the gradients: "cpu" or "cuda"
   std::string initial_policy{};  // the content of a policy file (--init-from); empty: from nothing
+  // As AssignOptions::on_better, for the first task: of an agent that trains while it decides.
+  std::function<void(const Improvement&)> on_better = {};
 
   // Throws UsageError that names the field.
   void check() const;

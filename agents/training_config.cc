@@ -157,7 +157,8 @@ std::string to_json(const TrainingConfig& config) {
   if (!config.settings.empty()) {
     json["settings"] = Json::object();
     for (const auto& [name, value] : config.settings) {
-      std::visit([&](const auto& scalar) { json["settings"][name] = scalar; }, value);
+      Json& setting = json["settings"][name];
+      std::visit([&](const auto& scalar) { setting = scalar; }, value);
     }
   }
   json["stages"] = config.options.stages;

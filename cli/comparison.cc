@@ -17,7 +17,7 @@
 namespace doppler::cli {
 namespace {
 
-constexpr int kMaxRepeatedDraws = 1000;  // in a row that give nothing new
+constexpr std::int64_t kCandidates = 20;  // drawn for each that is taken
 
 // A device for each of `n` things: at random, with weights of their own that are more or less even.
 std::vector<DeviceId> weighted_devices(Draws& draws, std::size_t n, std::size_t n_devices) {
@@ -141,40 +141,64 @@ Agreement agreement(const std::vector<ComparedAssignment>& assignments,
 
 std::vector<ComparedAssignment> varied_assignments(const Task& task, std::int64_t n,
                                                    std::uint64_t seed) {
+  Simulator simulator = task.simulator();
   std::vector<ComparedAssignment> result;
-  const auto add = [&](const std::string& origin, Assignment assignment) {
-    if (static_cast<std::int64_t>(result.size()) >= n) return true;
-    const bool known = std::any_of(result.begin(), result.end(),
-                                   [&](const auto& one) { return one.assignment == assignment; });
-    if (!known) result.push_back({.origin = origin, .assignment = std::move(assignment)});
-    return !known;
+  std::vector<ComparedAssignment> pool;
+  double least = INFINITY;
+  double most = 0;
+  const auto add = [&](std::vector<ComparedAssignment>& list, const std::string& origin,
+                       Assignment assignment) {
+    const double makespan = simulator.makespan(assignment.devices);
+    if (!std::isfinite(makespan)) return;  // an engine could not run it
+    least = std::min(least, makespan);
+    most = std::max(most, makespan);
+    list.push_back({.origin = origin, .assignment = std::move(assignment), .before = makespan});
+  };
+  const auto is_chosen = [&](const Assignment& assignment) {
+    return std::any_of(result.begin(), result.end(),
+                       [&](const auto& one) { return one.assignment == assignment; });
   };
   for (const auto& [name, entry] : agents()) {
-    if (entry.family != "heuristic") continue;
-    add(name, assign(*make_agent(name), task, {.seed = seed}).assignment);
+    if (entry.family != "heuristic" || static_cast<std::int64_t>(result.size()) == n) continue;
+    Assignment assignment = assign(*make_agent(name), task, {.seed = seed}).assignment;
+    if (!is_chosen(assignment)) add(result, name, std::move(assignment));
   }
-  add("levels", by_levels(task));
+  if (Assignment levels = by_levels(task); !is_chosen(levels)) add(result, "levels", levels);
   Draws draws(seed);
-  // A small graph may not have so many assignments.
-  int n_repeated = 0;
-  for (std::size_t i = 0; static_cast<std::int64_t>(result.size()) < n; ++i) {
-    bool is_new = false;
+  for (std::int64_t i = 0; i < kCandidates * n; ++i) {
     switch (i % 4) {
       case 0:
       case 1:
-        is_new = add("random", Assignment(weighted_devices(draws, task.graph.n_nodes(),
-                                                           task.cluster.n_devices())));
+        add(pool, "random",
+            Assignment(weighted_devices(draws, task.graph.n_nodes(), task.cluster.n_devices())));
         break;
       case 2:
-        is_new = add("operations", by_tensor_operation(draws, task));
+        add(pool, "operations", by_tensor_operation(draws, task));
         break;
       default:
-        is_new = add("runs", by_runs(draws, task));
+        add(pool, "runs", by_runs(draws, task));
         break;
     }
-    n_repeated = is_new ? 0 : n_repeated + 1;
-    if (n_repeated > kMaxRepeatedDraws) break;
   }
+  std::stable_sort(pool.begin(), pool.end(),
+                   [](const auto& a, const auto& b) { return a.before > b.before; });
+  const std::int64_t n_left = n - static_cast<std::int64_t>(result.size());
+  for (std::int64_t i = 0; i < n_left; ++i) {
+    const double target = n_left == 1 ? most
+                                      : most - (most - least) * static_cast<double>(i) /
+                                                   static_cast<double>(n_left - 1);
+    const ComparedAssignment* nearest = nullptr;
+    for (const ComparedAssignment& one : pool) {
+      if (nearest != nullptr &&
+          std::abs(one.before - target) >= std::abs(nearest->before - target)) {
+        continue;
+      }
+      if (!is_chosen(one.assignment)) nearest = &one;
+    }
+    if (nearest == nullptr) break;  // a small graph has not so many assignments
+    result.push_back(*nearest);
+  }
+  for (ComparedAssignment& one : result) one.before = 0;
   return result;
 }
 

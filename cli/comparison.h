@@ -43,9 +43,11 @@ struct Comparison {
   Agreement after;
 };
 
-// Different assignments that spread from good to bad: what each heuristic agent finds; random ones
-// of more or less balance; clustered ones (whole tensor operations, or runs of the topological
-// order, on one device); and one that changes device at each level, so that nothing is parallel.
+// Different assignments, at most `n` (>= 8): what each heuristic agent finds; one that changes
+// device at each level, so that nothing is parallel; and, taken so that their simulated makespans
+// lie evenly between the best and the worst, random ones of more or less balance and clustered ones
+// (whole tensor operations, or runs of the topological order, on one device). Those that do not fit
+// into enforced memory are left out.
 std::vector<ComparedAssignment> varied_assignments(const Task& task, std::int64_t n,
                                                    std::uint64_t seed);
 

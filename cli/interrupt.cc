@@ -15,6 +15,12 @@ std::mutex ending;
 std::atomic<bool> catching = false;
 std::atomic<int> caught = 0;  // the signal's number
 
+std::atomic<pthread_t> waiter = 0;
+
+// A process that is not ours alone, as Python's, has threads that do not block the signals; one
+// that is given a signal passes it on.
+extern "C" void pass_on(int number) { pthread_kill(waiter, number); }
+
 }  // namespace
 
 void end_on_interrupt() {
@@ -27,7 +33,7 @@ void end_on_interrupt() {
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // A thread that waits, rather than a handler: it may take the lock, and no loop has to ask.
-  std::thread([signals] {
+  std::thread thread([signals] {
     int number = 0;
     do {
       if (sigwait(&signals, &number) != 0) return;
@@ -37,7 +43,16 @@ void end_on_interrupt() {
       [[maybe_unused]] const auto written = write(STDERR_FILENO, "\n", 1);
     }
     _exit(128 + number);
-  }).detach();
+  });
+  waiter = thread.native_handle();
+  thread.detach();
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (sigismember(&signals, number) == 0) continue;
+    struct sigaction action {};
+    action.sa_handler = pass_on;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
 }
 
 DelayInterrupt::DelayInterrupt() : lock_(ending) {}

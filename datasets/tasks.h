@@ -27,10 +27,10 @@ struct TaskEntry : Description {
 const Registry<TaskEntry>& tasks();
 
 // A registered name, or any `workload(...)@cluster(...)`, where the cluster may be a file. The
-// workload gets one shard a device unless it says otherwise, and smaller sizes where the devices are
-// processor cores (WorkloadEntry::core_sizes), which the name then tells; memory is enforced if the
-// cluster says so; the network is `channel`. Its name is the canonical spelling. Throws UsageError
-// with the nearest names.
+// workload gets one shard a device unless it says otherwise, and smaller sizes where the devices
+// are processor cores (WorkloadEntry::core_sizes), which the name then tells; memory is enforced if
+// the cluster says so; the network is `channel`. Its name is the canonical spelling. Throws
+// UsageError with the nearest names.
 Task make_task(std::string_view spelling);
 
 // Throws UsageError that names the first of `training_tasks` which is of the test split, by

@@ -149,7 +149,8 @@ ResultRow parse_row(std::string_view content, const std::string& source) {
 std::string to_json(const ResultRow& row) {
   Json parameters = Json::object();
   for (const auto& [name, value] : row.parameters) {
-    std::visit([&](const auto& scalar) { parameters[name] = scalar; }, value);
+    Json& parameter = parameters[name];
+    std::visit([&](const auto& scalar) { parameter = scalar; }, value);
   }
   Json devices = Json::array();
   for (DeviceId device : row.assignment.devices) devices.push_back(device.value);

@@ -19,7 +19,7 @@ constexpr std::int64_t kHeadHidden = 32;
 constexpr std::int64_t kContext = 8;        // numbers of a task that the gate sees
 constexpr std::int64_t kHeadEmbedding = 8;  // numbers of a head
 constexpr double kGateTemperature = 0.05;
-constexpr double kWeightDecay = 1e-3;  // of the gate: there are few tasks
+constexpr double kWeightDecay = 1e-2;  // of the gate: there are few tasks
 
 // Node v's sum of `in` over the path v, next[v], next[next[v]], ...
 struct Path {
@@ -106,7 +106,10 @@ struct Gate : torch::nn::Module {
         score(register_module(
             "score", std::make_shared<TwoLayers>(
                          kContext + kHeadEmbedding + static_cast<std::int64_t>(kEstimateFeatures),
-                         kHeadHidden, 1, generator))) {}
+                         kHeadHidden, 1, generator))) {
+    const torch::NoGradGuard no_gradient;
+    score->second->weight.zero_();
+  }
   torch::nn::Linear context;
   at::Tensor heads;
   std::shared_ptr<TwoLayers> score;
@@ -219,11 +222,12 @@ struct DopplerNetwork::Modules {
     for (const EstimateFeatures& row : estimates) flat.insert(flat.end(), row.begin(), row.end());
     const at::Tensor context = torch::tanh(
         gate->context(torch::tensor(at::ArrayRef<float>(readout.data(), readout.size()))));
-    return gate->score
-        ->forward(torch::cat({context.expand({n_heads, kContext}), gate->heads,
-                              tensor_of(flat, static_cast<std::int64_t>(kEstimateFeatures))},
-                             1))
-        .squeeze(1);
+    const at::Tensor table = tensor_of(flat, static_cast<std::int64_t>(kEstimateFeatures));
+    const at::Tensor learnt =
+        gate->score
+            ->forward(torch::cat({context.expand({n_heads, kContext}), gate->heads, table}, 1))
+            .squeeze(1);
+    return table.select(1, 0) + learnt;
   }
 
   std::shared_ptr<Policies> policies;

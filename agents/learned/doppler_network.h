@@ -36,8 +36,11 @@ class NetworkInputs {
   std::unique_ptr<Tensors> tensors_;
 };
 
-// What is known of a head on a task without a run of the engine: numbers about the assignment that
-// it decides, relative to the task's other heads.
+// What is known of a head on a task without a run of the engine. The first number is what its
+// makespan promises to be: the logarithm of the partial schedule's makespan, with contention plus
+// the time of the busiest channel, over the least of the task's heads. The others are about the
+// assignment: schedule over the lower bound (logarithm), busiest channel and mean transfers a
+// device over the schedule, busiest device over the schedule (logarithm).
 inline constexpr std::size_t kEstimateFeatures = 5;
 using EstimateFeatures = std::array<float, kEstimateFeatures>;
 
@@ -73,7 +76,8 @@ class DopplerNetwork {
   // What the gate sees of a graph: mean and maximum of H over the nodes, [2 hidden].
   [[nodiscard]] std::vector<float> readout(const NetworkInputs& inputs) const;
   // By head: the expected logarithm of its makespan over the task's best, up to a constant of the
-  // task; less is better. Requires a gate and the estimates of n_heads heads.
+  // task: the first of its estimates plus what the gate has learnt, at first 0; less is better.
+  // Requires a gate and the estimates of n_heads heads.
   [[nodiscard]] std::vector<float> gate_scores(std::span<const float> readout,
                                                std::span<const EstimateFeatures> estimates) const;
 

@@ -115,15 +115,18 @@ std::vector<EstimateFeatures> estimate_heads(std::shared_ptr<const PlacementMode
     estimates.push_back(rollout.estimate());
     demands.push_back(demand_of(*model, devices));
   }
+  // With contention the busiest channel delays what the schedule does not know of.
+  const bool contends = model->task().options.network != Network::independent;
+  const auto promise = [&](std::size_t k) {
+    return estimates[k] + (contends ? demands[k].channel : 0.0);
+  };
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < heads.size(); ++k) {
-    least = std::min(least, std::max(estimates[k], demands[k].channel));
-  }
+  for (std::size_t k = 0; k < heads.size(); ++k) least = std::min(least, promise(k));
   const double bound = model->task().lower_bound();
   std::vector<EstimateFeatures> features;
   for (std::size_t k = 0; k < heads.size(); ++k) {
     const double estimate = estimates[k];
-    features.push_back({log_ratio(estimate, least), log_ratio(estimate, bound),
+    features.push_back({log_ratio(promise(k), least), log_ratio(estimate, bound),
                         static_cast<float>(demands[k].channel / std::max(estimate, 1e-300)),
                         static_cast<float>(demands[k].transfers / std::max(estimate, 1e-300) /
                                            static_cast<double>(model->n_devices())),

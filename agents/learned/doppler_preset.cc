@@ -4,6 +4,7 @@
 #include "agents/learned/doppler_trainer.h"
 #include "agents/learned/generalist_trainer.h"
 #include "agents/learned/learned.h"
+#include "embedded/policies.h"
 #include "graphs/file.h"
 
 namespace doppler {
@@ -13,6 +14,9 @@ namespace {
 // Where the agent begins: a policy file, the one that comes with the package, or nothing.
 DopplerPolicy first_policy(const std::string& policy, std::uint64_t seed) {
   if (policy.empty()) return DopplerPolicy::untrained(seed);
+  for (const embedded::File& file : embedded::policies()) {
+    if (file.name == policy + ".json") return DopplerPolicy::parse(file.content, policy);
+  }
   return DopplerPolicy::parse(read_file(policy), policy);
 }
 
@@ -54,7 +58,8 @@ class DopplerAgent : public Agent {
     TrainProblem problem{.tasks = {std::move(model)},
                          .options = {.seed = options.seed,
                                      .max_evaluations = options.max_evaluations,
-                                     .max_seconds = options.max_seconds}};
+                                     .max_seconds = options.max_seconds,
+                                     .on_better = options.on_better}};
     DopplerTrainer trainer(options_, problem, first_policy(policy_path_, options.seed));
     while (trainer.update()) {
     }

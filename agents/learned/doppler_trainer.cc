@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kHeadsKept = 4;  // in the policy file of a run
+constexpr std::int64_t kFirstShare = 4;  // of the evaluations, one in so many for a gate's heads
+constexpr std::size_t kHeadsKept = 4;    // in the policy file of a run
 
 bool has_stage(const TrainOptions& options, int stage) {
   return std::find(options.stages.begin(), options.stages.end(), stage) != options.stages.end();
@@ -66,12 +67,17 @@ void DopplerTrainer::start_search() {
   for (std::size_t k : order_heads(policy_, model_, inputs_, latents)) {
     first.push_back(policy_.heads[k]);
   }
+  // The rest of the budget looks around the best of them.
+  const auto most =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, run_.max_evaluations / kFirstShare));
+  if (policy_.network.options().n_heads > 0 && first.size() > most) first.resize(most);
   // Stage I alone: what it has learnt is measured, once.
   const std::int64_t n_evaluations = has_stage(run_, 2) ? run_.max_evaluations : 1;
-  search_.emplace(
-      model_, std::move(latents), std::move(first),
-      AssignOptions{
-          .seed = run_.seed, .max_evaluations = n_evaluations, .max_seconds = run_.max_seconds});
+  search_.emplace(model_, std::move(latents), std::move(first),
+                  AssignOptions{.seed = run_.seed,
+                                .max_evaluations = n_evaluations,
+                                .max_seconds = run_.max_seconds,
+                                .on_better = run_.on_better});
   search_->set_options(options_.search);
   search_->set_threads(pool_.get());
 }

@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kHeadsOfTask = 6;    // of each task that may join the pool
 constexpr std::size_t kLessonsOfTask = 2;  // trajectories that are imitated
 constexpr double kWorstLoss = 1;  // a head that is e times as slow as the best is as bad as can be
+constexpr std::size_t kHeuristicHeads = 2;  // partner-list and critical-path lead the pool
 constexpr double kGateRate = 2e-3;
 
 Head with_rows(const Head& head, std::size_t n_latents) {
@@ -61,6 +62,7 @@ GeneralistTrainer::GeneralistTrainer(GeneralistOptions options, const TrainProbl
         {.model = model, .inputs = NetworkInputs(*model), .gradient = PolicyGradient(model)});
   }
   losses_.resize(places_.size());
+  promises_.resize(places_.size());
 }
 
 void GeneralistTrainer::next_phase(Phase phase) {
@@ -209,6 +211,11 @@ void GeneralistTrainer::compare(Place& place) {
   std::vector<double>& makespans = losses_[static_cast<std::size_t>(step_)];
   makespans.clear();
   for (const Head& head : pool_) makespans.push_back(evaluations.run(rollout.decide(head)));
+  std::vector<float>& promises = promises_[static_cast<std::size_t>(step_)];
+  promises.clear();
+  for (const EstimateFeatures& row : estimate_heads(place.model, latents, pool_)) {
+    promises.push_back(row[0]);
+  }
   n_episodes_ += static_cast<std::int64_t>(pool_.size());
   note(place, evaluations.decision());
 }
@@ -223,24 +230,44 @@ void GeneralistTrainer::choose_heads() {
     }
   }
   std::vector<std::size_t> chosen;
-  std::vector<double> least(places_.size(), kWorstLoss);
+  struct Chosen {
+    double least = kWorstLoss;     // of the chosen heads
+    double promised = kWorstLoss;  // of the chosen head that promises most
+    float promise = std::numeric_limits<float>::infinity();
+  };
+  std::vector<Chosen> choices(places_.size());
+  const auto with = [&](std::size_t t, std::size_t k) {
+    Chosen choice = choices[t];
+    choice.least = std::min(choice.least, losses_[t][k]);
+    if (promises_[t][k] < choice.promise) {
+      choice.promise = promises_[t][k];
+      choice.promised = losses_[t][k];
+    }
+    return choice;
+  };
   const std::size_t n_heads = std::min(static_cast<std::size_t>(options_.n_heads), pool_.size());
+  const auto keep = [&](std::size_t k) {
+    chosen.push_back(k);
+    for (std::size_t t = 0; t < places_.size(); ++t) choices[t] = with(t, k);
+  };
+  // The heuristics' heads are always among them: what a task asks of them is known to everyone.
+  for (std::size_t k = 0; k < std::min(kHeuristicHeads, n_heads); ++k) keep(k);
   while (chosen.size() < n_heads) {
     std::size_t best = pool_.size();
     double best_sum = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < pool_.size(); ++k) {
       if (std::find(chosen.begin(), chosen.end(), k) != chosen.end()) continue;
       double sum = 0;
-      for (std::size_t t = 0; t < places_.size(); ++t) sum += std::min(least[t], losses_[t][k]);
+      for (std::size_t t = 0; t < places_.size(); ++t) {
+        const Chosen choice = with(t, k);
+        sum += choice.least + choice.promised;
+      }
       if (sum < best_sum) {
         best_sum = sum;
         best = k;
       }
     }
-    chosen.push_back(best);
-    for (std::size_t t = 0; t < places_.size(); ++t) {
-      least[t] = std::min(least[t], losses_[t][best]);
-    }
+    keep(best);
   }
   std::vector<Head> heads;
   for (std::size_t k : chosen) heads.push_back(pool_[k]);
@@ -352,6 +379,7 @@ std::string GeneralistTrainer::state() const {
                 {"imitation", imitation_ ? imitation_->state() : Json()},
                 {"pool", pool_},
                 {"losses", losses_},
+                {"promises", promises_},
                 {"places", Json::array()}};
   for (const Place& place : places_) {
     Json lessons = Json::array();
@@ -388,6 +416,7 @@ void GeneralistTrainer::restore(std::string_view bytes) {
     loss_ = state.at("loss").get<double>();
     pool_ = state.at("pool").get<std::vector<Head>>();
     losses_ = state.at("losses").get<std::vector<std::vector<double>>>();
+    promises_ = state.at("promises").get<std::vector<std::vector<float>>>();
     for (std::size_t t = 0; t < places_.size(); ++t) {
       Place& place = places_[t];
       place.heads = places[t].at("heads").get<std::vector<Head>>();

@@ -20,15 +20,16 @@ namespace doppler {
 //   refine     on each task, heads with latents are searched, from that head and the task's own;
 //   compare    the best heads of all tasks are measured on every task;
 //   choose     those n_heads are kept that together leave least of the logarithm of makespan over
-//              the best of the task (greedily), and the gate learns which of them suits a task.
+//              the best of the task, half of the head that is best there, half of the one that
+//              promises most (greedily), and the gate learns which of them suits a task.
 struct GeneralistOptions {
   double search_share = 0.3;
   double refine_share = 0.4;
   std::int64_t n_imitation_updates = 800;
   std::int64_t imitation_batch = 8;  // tasks of an update
-  std::int64_t n_gate_updates = 3000;
+  std::int64_t n_gate_updates = 500;
   std::int64_t gate_batch = 16;  // tasks of an update
-  std::int64_t n_heads = 24;
+  std::int64_t n_heads = 32;
 };
 
 class GeneralistTrainer : public Trainer {
@@ -76,8 +77,9 @@ class GeneralistTrainer : public Trainer {
   std::int64_t n_episodes_ = 0;
   std::int64_t n_evaluations_ = 0;
   double loss_ = 0;
-  std::vector<Head> pool_;                   // that are compared
-  std::vector<std::vector<double>> losses_;  // by task, by head of the pool: makespan, seconds
+  std::vector<Head> pool_;                    // that are compared
+  std::vector<std::vector<double>> losses_;   // by task, by head of the pool: makespan, seconds
+  std::vector<std::vector<float>> promises_;  // the same: the first of its estimates
   std::vector<GateExample> examples_;
 };
 

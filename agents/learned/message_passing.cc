@@ -1,7 +1,10 @@
 #include "agents/learned/message_passing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "agents/learned/kept_value.h"
 
 namespace doppler {
 
@@ -11,11 +14,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kSlope = 0.1;
-
-struct PlanHolder : torch::CustomClassHolder {
-  explicit PlanHolder(std::shared_ptr<const MessagePlan> held) : plan(std::move(held)) {}
-  std::shared_ptr<const MessagePlan> plan;
-};
 
 at::Tensor index_tensor(const std::vector<std::int32_t>& values, const torch::Device& device) {
   at::Tensor index = torch::empty({static_cast<std::int64_t>(values.size())}, torch::kInt64);
@@ -55,7 +53,7 @@ class Exchange : public torch::autograd::Function<Exchange> {
                             const std::shared_ptr<const MessagePlan>& plan) {
     const at::Tensor sent = states.index_select(0, sources);
     context->save_for_backward({sent, matrices, sources});
-    context->saved_data["plan"] = c10::IValue::make_capsule(c10::make_intrusive<PlanHolder>(plan));
+    context->saved_data["plan"] = keep(plan);
     context->saved_data["n_classes"] = states.size(0);
     at::Tensor messages = torch::empty_like(sent);
     for_each_value(*plan, [&](std::int64_t value, std::int64_t begin, std::int64_t length) {
@@ -69,8 +67,8 @@ class Exchange : public torch::autograd::Function<Exchange> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& sent = saved[0];
     const at::Tensor& matrices = saved[1];
-    const auto holder = context->saved_data["plan"].toCapsule();
-    const MessagePlan& plan = *static_cast<const PlanHolder&>(*holder).plan;
+    const auto kept = kept_value<MessagePlan>(context->saved_data["plan"]);
+    const MessagePlan& plan = *kept;
     const at::Tensor of_messages =
         sum_rows(gradients[0], plan.use_first, plan.use_class, plan.use_count);
     at::Tensor of_sent = torch::empty_like(sent);
@@ -110,15 +108,19 @@ torch::nn::Linear orthogonal_linear(std::int64_t n_inputs, std::int64_t n_output
   const torch::NoGradGuard no_gradient;
   torch::nn::Linear layer(torch::nn::LinearOptions(n_inputs, n_outputs));
   const bool tall = n_outputs >= n_inputs;
-  const std::int64_t n_columns = tall ? n_inputs : n_outputs;
-  const at::Tensor normal = torch::empty({tall ? n_outputs : n_inputs, n_columns}, torch::kFloat64)
-                                .normal_(0, 1, generator);
-  // Q of normal = Q R, with R from the Cholesky factor of its Gram matrix; twice, for the first
-  // time loses digits where the columns are nearly dependent (Yamamoto et al., ETNA 44, 2015).
-  at::Tensor q = normal;
-  for (int round = 0; round < 2; ++round) {
-    const at::Tensor factor = at::linalg_cholesky(q.t().matmul(q), /*upper=*/true);
-    q = at::linalg_solve_triangular(factor, q, /*upper=*/true, /*left=*/false);
+  const std::int64_t n_rows = std::max(n_inputs, n_outputs);
+  const std::int64_t n_columns = std::min(n_inputs, n_outputs);
+  // Q of normal numbers = Q R, with R from the Cholesky factor of their Gram matrix; twice where
+  // the columns may be nearly dependent, for the first time loses digits then (Yamamoto et al.,
+  // ETNA 44, 2015).
+  const bool well_conditioned = n_rows >= 8 * n_columns;
+  at::Tensor q =
+      torch::empty({n_rows, n_columns}, well_conditioned ? torch::kFloat32 : torch::kFloat64)
+          .normal_(0, 1, generator);
+  for (int round = 0; round < (well_conditioned ? 1 : 2); ++round) {
+    const at::Tensor factor =
+        at::linalg_cholesky(q.t().matmul(q).to(torch::kFloat64), /*upper=*/true);
+    q = q.matmul(at::linalg_inv(factor).to(q.dtype()));
   }
   layer->weight.copy_(tall ? q : q.t());
   layer->bias.zero_();

@@ -49,9 +49,7 @@ class CpuDevices final : public runtime::DeviceApi {
         goes_first_(goes_first) {
     state_.memory = &memory_;
     state_.operations = &operations_;
-    if (cluster.total_slots() > cores_.size() && !cores_.empty()) {
-      mention_few_cores(cluster.total_slots(), cores_.size());
-    }
+    n_slots_ = cluster.total_slots();
   }
 
   std::unique_ptr<runtime::Stream> make_stream(DeviceId, runtime::StreamUse use) override {
@@ -86,6 +84,7 @@ class CpuDevices final : public runtime::DeviceApi {
     }
     for (std::size_t c = 0; c < n_commands; ++c) state_.has_ended[c] = false;
     state_.listener = &listener;
+    if (n_slots_ > cores_.size() && !cores_.empty()) mention_few_cores(n_slots_, cores_.size());
     if (goes_first_) starting_.emplace(Urgency::starting);
     state_.zero = RunState::Clock::now();
   }
@@ -102,6 +101,7 @@ class CpuDevices final : public runtime::DeviceApi {
   HostMemory memory_;
   std::vector<NodeOperation> operations_;
   std::vector<int> cores_;
+  std::size_t n_slots_ = 0;
   bool goes_first_;
   std::optional<GoFirst> starting_;  // the thread that begins a run also ends it
   std::size_t n_kernel_streams_ = 0;

@@ -74,11 +74,12 @@ py::tuple state_of(const Execution& execution) {
     out_of_memory = py::make_tuple(out->device.value, out->needed, out->available);
   }
   return py::make_tuple(execution.makespan, nodes, transfers, devices, execution.bytes_moved,
-                        execution.bytes_local, out_of_memory, py::cast(execution.makespans));
+                        execution.bytes_local, out_of_memory, py::cast(execution.makespans),
+                        execution.clock_error);
 }
 
 Execution execution_of(const py::tuple& state) {
-  if (state.size() != 8) throw UsageError("the state of an Execution has eight parts");
+  if (state.size() != 9) throw UsageError("the state of an Execution has nine parts");
   Execution execution;
   execution.makespan = state[0].cast<double>();
   const auto whole = [](py::handle value) { return value.cast<std::int32_t>(); };
@@ -116,6 +117,7 @@ Execution execution_of(const py::tuple& state) {
         .device = DeviceId(whole(out[0])), .needed = real(out[1]), .available = real(out[2])};
   }
   execution.makespans = state[7].cast<std::vector<double>>();
+  execution.clock_error = real(state[8]);
   return execution;
 }
 
@@ -159,6 +161,8 @@ Arrays are read-only views that keep the execution alive. Seconds count from its
       R"(Makespans of all runs that a real engine made, seconds, float64 [repeats].
 
 makespan is their median, and everything else is of that run. Empty for the simulator.)");
+  bound.def_readonly("clock_error", &Execution::clock_error,
+                     "Seconds by which instants of different devices may be off; 0: one clock.");
   bound.def_readonly("bytes_moved", &Execution::bytes_moved,
                      "Bytes that went to another device than their producer's.");
   bound.def_readonly("bytes_local", &Execution::bytes_local,
@@ -364,17 +368,12 @@ Execution execute(SharedEngine& self, const Task& task, const py::object& assign
 }
 
 void bind_engine(py::module_& module) {
-  py::class_<SharedEngine> bound(module, "Engine",
-                                 R"(Engine(name)
+  py::class_<SharedEngine> bound(module, "Engine", R"(Engine(name)
 
-What executes an assignment, by its registered name with parameters: "cpu(repeats=5)".Real engines
-                                         run kernels and
-                                     transfers on this machine,
-                                 one execution at a time;
-                                 other threads and processes wait.Devices,
-                                 and the graph inputs in their memory,
-                                 are kept from run to run.) ");
-      bound.def(py::init<const std::string&>(), py::arg("name"));
+What executes an assignment, by its registered name with parameters: ``cpu(repeats=5)``. Real engines
+run kernels and transfers on this machine, one execution at a time; other threads and processes
+wait. Devices, and the graph inputs in their memory, are kept from run to run.)");
+  bound.def(py::init<const std::string&>(), py::arg("name"));
   bound.def_property_readonly("name", &SharedEngine::spelling);
   bound.def("run", &execute, py::arg("task"), py::arg("assignment"), py::kw_only(),
             py::arg("seed") = py::none(),

@@ -1,7 +1,6 @@
 // Agents that are written in Python, in the library's registry.
 #include <pybind11/stl.h>
 
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,37 +10,12 @@
 #include "env/task.h"
 #include "graphs/error.h"
 #include "python/bindings/convert.h"
+#include "python/bindings/python_calls.h"
+#include "python/bindings/python_trainers.h"
 #include "python/bindings/rooms.h"
 
 namespace doppler::python {
 namespace {
-
-// An error of the library with the Python exception that it came from, which Python callers get.
-template <class Base>
-class OfPython final : public Base {
- public:
-  explicit OfPython(const py::error_already_set& original)
-      : Base(py::str(original.value()).cast<std::string>()), original_(original) {}
-  void raise() const { PyErr_SetObject(original_.type().ptr(), original_.value().ptr()); }
-
- private:
-  py::error_already_set original_;
-};
-
-// Calls a function of doppler_gym._agents; what it raises of the package's errors is thrown as the
-// library's, so that the command tells it like any other.
-template <class... Arguments>
-py::object call(const char* function, Arguments&&... arguments) {
-  try {
-    return py::module_::import("doppler_gym._agents")
-        .attr(function)(std::forward<Arguments>(arguments)...);
-  } catch (const py::error_already_set& error) {
-    const py::module_ errors = py::module_::import("doppler_gym._errors");
-    if (error.matches(errors.attr("UsageError"))) throw OfPython<UsageError>(error);
-    if (error.matches(errors.attr("RunError"))) throw OfPython<RunError>(error);
-    throw;
-  }
-}
 
 // An object with act(observation, info).
 class PythonAgent final : public Agent {
@@ -61,8 +35,8 @@ class PythonAgent final : public Agent {
                   const AssignOptions& options) override {
     const py::gil_scoped_acquire locked;
     const Task& task = model->task();
-    const py::tuple decided = call("decide", name_, agent_, task, options.seed,
-                                   options.max_evaluations, options.max_seconds);
+    const py::tuple decided = call_python("_agents", "decide", name_, agent_, task, options.seed,
+                                          options.max_evaluations, options.max_seconds);
     return {.assignment = assignment_of(decided[0], task.graph, task.cluster),
             .makespan = decided[1].cast<double>(),
             .evaluations = decided[2].cast<std::int64_t>()};
@@ -84,16 +58,8 @@ std::unique_ptr<Agent> make(const std::string& name, const py::object& factory,
                             const Parameters& parameters,
                             const std::vector<ParameterSpec>& schema) {
   const py::gil_scoped_acquire locked;
-  py::dict keywords;
-  for (const ParameterSpec& spec : schema) {
-    std::visit(
-        [&](const auto& default_value) {
-          using T = std::decay_t<decltype(default_value)>;
-          keywords[to_python(spec.name)] = parameters.get<T>(spec.name);
-        },
-        spec.default_value);
-  }
-  return std::make_unique<PythonAgent>(name, call("make", name, factory, keywords));
+  return std::make_unique<PythonAgent>(
+      name, call_python("_agents", "make", name, factory, keywords_of(parameters, schema)));
 }
 
 void register_python_agent(const py::object& name, const py::object& summary,
@@ -120,21 +86,21 @@ void register_python_agent(const py::object& name, const py::object& summary,
   entry.make = [kept, name = entry.name, schema = entry.parameters](const Parameters& given) {
     return make(name, *kept, given, schema);
   };
+  if (py::hasattr(*kept, "trainer")) {
+    entry.train = [kept, name = entry.name, schema = entry.parameters](
+                      const Parameters& given, const TrainProblem& problem) {
+      const py::gil_scoped_acquire locked;
+      return make_python_trainer({name, kept->attr("trainer"), keywords_of(given, schema)},
+                                 problem);
+    };
+  }
   register_agent(std::move(entry));
 }
 
 }  // namespace
 
 void bind_python_agents(py::module_& module) {
-  py::register_exception_translator([](std::exception_ptr thrown) {
-    try {
-      if (thrown) std::rethrow_exception(thrown);
-    } catch (const OfPython<UsageError>& error) {
-      error.raise();
-    } catch (const OfPython<RunError>& error) {
-      error.raise();
-    }
-  });
+  register_python_errors();
   module.def("register_agent", &register_python_agent, py::arg("name"), py::arg("summary"),
              py::arg("source"), py::arg("parameters"), py::arg("factory"),
              "See doppler_gym.register_agent; `parameters` is a list of (name, default).");

@@ -60,6 +60,15 @@ from ._errors import (
     UsageError,
 )
 from ._registration import environment_id, register_environments
+from ._training import (
+    TrainedTask,
+    Trainer,
+    TrainOptions,
+    TrainProgress,
+    TrainResult,
+    read_metrics,
+    train,
+)
 from .conformance import check_env, sample_mask
 from .environment import AssignEnv
 from .vector import AssignVectorEnv
@@ -95,6 +104,11 @@ __all__ = [
     "SupportsAct",
     "Task",
     "TaskDescription",
+    "TrainOptions",
+    "TrainProgress",
+    "TrainResult",
+    "TrainedTask",
+    "Trainer",
     "UsageError",
     "WorkloadDescription",
     "__version__",
@@ -107,12 +121,14 @@ __all__ = [
     "levels",
     "lower_bound",
     "main",
+    "read_metrics",
     "register_agent",
     "run",
     "sample_mask",
     "simulate",
     "task",
     "tasks",
+    "train",
     "workload",
     "workloads",
 ]

@@ -226,7 +226,7 @@ def make(name: str, factory: Callable[..., Any], parameters: dict[str, Any]) -> 
     except UsageError:
         raise
     except Exception as error:
-        raise RunError(f"agent {name!r} cannot be made: {_told(error)}") from error
+        raise RunError(f"agent {name!r} cannot be made: {told(error)}") from error
     if not callable(getattr(agent, "act", None)):
         raise UsageError(
             f"agent {name!r}: {agent!r:.60} was made, which has no act(observation, info)"
@@ -234,7 +234,7 @@ def make(name: str, factory: Callable[..., Any], parameters: dict[str, Any]) -> 
     return agent
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
     """One line for somebody who does not see the traceback."""
     if isinstance(error, DopplerError):
         return str(error)
@@ -254,7 +254,7 @@ def decide(
         return _best(agent, task, seed, evaluations, seconds)
     except Exception as error:
         where = f" on {task.name!r}" if task.name else ""
-        raise RunError(f"agent {name!r} failed{where}: {_told(error)}") from error
+        raise RunError(f"agent {name!r} failed{where}: {told(error)}") from error
 
 
 def _best(

@@ -7,6 +7,7 @@
 #include "agents/agent.h"
 #include "graphs/graph_builder.h"
 #include "tests/support/catch.h"
+#include "tests/support/present_agents.h"
 #include "tests/support/random_cases.h"
 
 namespace doppler {
@@ -59,7 +60,8 @@ Graph chain(std::size_t n_nodes, double seconds, double bytes) {
 }
 
 TEST_CASE("every agent assigns random graphs on random clusters") {
-  for (const auto& [name, entry] : agents()) {
+  for (const AgentEntry& entry : testing::present_agents()) {
+    const std::string& name = entry.name;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const RandomCase drawn = random_case(seed);
       INFO(name << " on " << drawn);
@@ -69,7 +71,8 @@ TEST_CASE("every agent assigns random graphs on random clusters") {
 }
 
 TEST_CASE("every agent assigns what is empty, alone, free of cost, or on a great many devices") {
-  for (const auto& [name, entry] : agents()) {
+  for (const AgentEntry& entry : testing::present_agents()) {
+    const std::string& name = entry.name;
     INFO(name);
     check_agent(entry, raw_task(Graph(), Cluster::uniform(3)));
     check_agent(entry, raw_task(chain(1, 2, 1), Cluster::uniform(4)));
@@ -80,7 +83,8 @@ TEST_CASE("every agent assigns what is empty, alone, free of cost, or on a great
 }
 
 TEST_CASE("every agent assigns a task whose memory is tight") {
-  for (const auto& [name, entry] : agents()) {
+  for (const AgentEntry& entry : testing::present_agents()) {
+    const std::string& name = entry.name;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       RandomCase drawn = random_case(seed);
       ClusterParts parts = drawn.cluster.parts();
@@ -99,7 +103,8 @@ TEST_CASE("every agent assigns a task whose memory is tight") {
 }
 
 TEST_CASE("one agent serves many tasks, each as if it were the first") {
-  for (const auto& [name, entry] : agents()) {
+  for (const AgentEntry& entry : testing::present_agents()) {
+    const std::string& name = entry.name;
     const auto agent = make_agent(name);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const Task task = task_of(random_case(seed));
@@ -110,7 +115,8 @@ TEST_CASE("one agent serves many tasks, each as if it were the first") {
 }
 
 TEST_CASE("the steps of an agent give what decide gives, and only candidates are selected") {
-  for (const auto& [name, entry] : agents()) {
+  for (const AgentEntry& entry : testing::present_agents()) {
+    const std::string& name = entry.name;
     const auto agent = make_agent(name);
     if (!agent->has_steps()) continue;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -129,7 +135,8 @@ TEST_CASE("the steps of an agent give what decide gives, and only candidates are
 
 TEST_CASE("an agent that is not called deterministic gives several assignments") {
   const Task task = raw_task(chain(12, 0, 0), Cluster::uniform(4));
-  for (const auto& [name, entry] : agents()) {
+  for (const AgentEntry& entry : testing::present_agents()) {
+    const std::string& name = entry.name;
     if (entry.deterministic || entry.family != "heuristic") continue;
     INFO(name);
     bool differs = false;

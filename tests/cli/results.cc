@@ -162,7 +162,9 @@ TEST_CASE("results refuses what it does not know, and rows that are not what the
   fs::create_directory(out);
   check_refused({"results", "table", "--rows", out}, 2, {"no rows"});
   REQUIRE(run(with("ffnn@p100x4", "heft")).exit_code == 0);
-  auto [name, row] = *rows_in(out).begin();
+  const auto rows = rows_in(out);
+  const std::string name = rows.begin()->first;
+  const Json row = rows.begin()->second;
   const std::string path = out + "/" + name;
   const auto damage = [&](const std::string& field, const Json& value) {
     Json other = row;

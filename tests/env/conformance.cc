@@ -102,6 +102,12 @@ TEST_CASE("every mode, reward, feature set and way with illegal actions conforms
 TEST_CASE("every engine makes an environment that conforms") {
   const Task task = make_task("chainmm(n=8)@cpu2");
   for (const auto& [name, entry] : engines()) {
+    try {
+      make_engine(name);
+    } catch (const Error& error) {
+      WARN("skipped: " << error.what());  // hardware or a module that is not here
+      continue;
+    }
     for (const std::string& mode : action_modes().names()) {
       check(task, {.mode = mode, .reward = Reward::dense, .engine = name});
     }

@@ -1,6 +1,7 @@
 #include "leaderboard/result_summary.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -92,7 +93,8 @@ TEST_CASE("a median curve has the median of the rows at every x") {
       REQUIRE(!curve.empty());
       for (double x = 0.25; x < 30; x += 0.25) {
         std::vector<double> values;
-        for (const ResultRow& row : rows) values.push_back(value_at(row, x, axis));
+        std::transform(rows.begin(), rows.end(), std::back_inserter(values),
+                       [&](const ResultRow& row) { return value_at(row, x, axis); });
         const bool all = *std::max_element(values.begin(), values.end()) < kInfinity;
         CHECK(all == (x >= curve.front().first));
         if (!all) continue;

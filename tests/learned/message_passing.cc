@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "agents/learned/torch_device.h"
 #include "datasets/tasks.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_cases.h"
@@ -91,7 +92,8 @@ TEST_CASE("one step of message passing gives the state computed by hand") {
 }
 
 TEST_CASE("message passing between classes gives what it gives edge by edge") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  const SingleThreadedTorch single_threaded;
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
     const PlacementModel model = drawn_model(seed);
     if (model.n_nodes() == 0) continue;
     const GraphFeatures features = graph_features(model, NodeFeatures::paper);
@@ -109,6 +111,7 @@ TEST_CASE("message passing between classes gives what it gives edge by edge") {
 }
 
 TEST_CASE("message passing in classes gives the same on a published graph in the paper's size") {
+  const SingleThreadedTorch single_threaded;
   const PlacementModel model(make_task("published/llama-layer"));
   const GraphFeatures features = graph_features(model, NodeFeatures::paper);
   MessagePassing network({}, generator_of(1));
@@ -121,6 +124,7 @@ TEST_CASE("message passing in classes gives the same on a published graph in the
 }
 
 TEST_CASE("the gradient of message passing is that of finite differences") {
+  const SingleThreadedTorch single_threaded;
   const PlacementModel model = drawn_model(3);
   const GraphFeatures features = graph_features(model, NodeFeatures::paper);
   MessagePassing network({.n_features = 5, .hidden = 5, .edge_hidden = 4, .steps = 3},
@@ -152,7 +156,9 @@ TEST_CASE("the gradient of message passing is that of finite differences") {
 }
 
 TEST_CASE("linear layers start orthogonal, and the same for a seed") {
-  for (const auto& [n_in, n_out] : {std::pair(5, 128), std::pair(128, 64), std::pair(30, 30)}) {
+  const SingleThreadedTorch single_threaded;
+  for (const auto& [n_in, n_out] :
+       {std::pair(5, 128), std::pair(128, 64), std::pair(30, 30), std::pair(30, 900)}) {
     const auto layer = orthogonal_linear(n_in, n_out, generator_of(4));
     const at::Tensor w = layer->weight;
     const at::Tensor gram = n_out >= n_in ? w.t().matmul(w) : w.matmul(w.t());

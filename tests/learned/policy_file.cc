@@ -55,7 +55,8 @@ TEST_CASE("what is no policy of this agent is refused with its reason") {
   CHECK_THROWS_WITH(parse_policy(text, "other", "p.json"),
                     Contains("of 'example', not of 'other'"));
   CHECK_THROWS_WITH(parse(replaced(text, "\"extra\"", "\"extras\"")), Contains("extras"));
-  CHECK_THROWS_WITH(parse(replaced(text, "\"makespan\": 0.1", "\"makespan\": 0.2")), Contains("damaged or was edited"));
+  CHECK_THROWS_WITH(parse(replaced(text, "\"makespan\": 0.1", "\"makespan\": 0.2")),
+                    Contains("damaged or was edited"));
   CHECK_THROWS_WITH(parse(replaced(text, "AACAPw", "AACAPx")), Contains("damaged or was edited"));
   CHECK_THROWS_WITH(parse(replaced(text, "AACAPw", "AAC*Pw")), Contains("not base64"));
   CHECK_THROWS_WITH(parse(replaced(text, "AACAPw", "AACAP")), Contains("base64"));

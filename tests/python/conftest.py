@@ -30,6 +30,14 @@ def reference():
     return read
 
 
+def make_agent_or_skip(name):
+    """The agent; the test is skipped, with the reason, where this build lacks it."""
+    try:
+        return dg.agent(name)
+    except dg.RunError as error:
+        pytest.skip(str(error))
+
+
 def draw_costs(rng, n_nodes, *, n_devices=None, own_tensors=False):
     """Arguments of Graph.from_costs; whole numbers, so that instants coincide."""
     pairs = [(p, r) for r in range(n_nodes) for p in range(max(0, r - 6), r) if rng.random() < 0.35]
