@@ -21,7 +21,7 @@ constexpr std::size_t kHeadsOfTask = 6;    // of each task that may join the poo
 constexpr std::size_t kLessonsOfTask = 2;  // trajectories that are imitated
 constexpr double kWorstLoss = 1;  // a head that is e times as slow as the best is as bad as can be
 constexpr std::size_t kHeuristicHeads = 2;  // partner-list and critical-path lead the pool
-constexpr double kGateRate = 3e-4;
+constexpr double kGateRate = 2e-3;
 
 Head with_rows(const Head& head, std::size_t n_latents) {
   Head longer = head;

@@ -20,17 +20,17 @@ namespace doppler {
 //   refine     on each task, heads with latents are searched, from that head and the task's own;
 //   compare    the best heads of all tasks are measured on every task;
 //   choose     those n_heads are kept that together leave least of the logarithm of makespan over
-//              the best of the task (greedily): of the head that is best there, and with a smaller
-//              weight of the one that promises most; the gate learns which suits a task.
+//              the best of the task (greedily): of the head that is best there, plus of the one
+//              that promises most; the gate learns which of them suits a task.
 struct GeneralistOptions {
   double search_share = 0.3;
   double refine_share = 0.4;
   std::int64_t n_imitation_updates = 800;
   std::int64_t imitation_batch = 8;  // tasks of an update
-  std::int64_t n_gate_updates = 300;
+  std::int64_t n_gate_updates = 500;
   std::int64_t gate_batch = 16;  // tasks of an update
-  std::int64_t n_heads = 48;
-  double promised_weight = 0.25;
+  std::int64_t n_heads = 32;
+  double promised_weight = 1;
 };
 
 class GeneralistTrainer : public Trainer {

@@ -296,5 +296,18 @@ TEST_CASE("Real executions hold the machine's lock, and threads share an engine"
   for (const double makespan : makespans) CHECK(makespan > 0);
 }
 
+TEST_CASE("links that would hold the machine for hours are refused, and can be left out") {
+  GraphBuilder builder;
+  const NodeId producer = builder.add_node({.name = "a", .outputs = {{.bytes = 1e9}}});
+  const NodeId reader = builder.add_node({.name = "b"});
+  builder.add_edge(producer, reader);
+  const Graph graph = builder.build();
+  const Assignment apart{{DeviceId{0}, DeviceId{1}}};
+  const Cluster slow = Cluster::uniform(2);  // 1 byte/s
+  CHECK_THROWS_WITH(
+      engine_of("cpu")->run(graph, slow, CostModel::analytical(), apart, {}),
+      Catch::Matchers::Contains("emulate_links=false") && Catch::Matchers::Contains("uniform"));
+}
+
 }  // namespace
 }  // namespace doppler
