@@ -22,7 +22,7 @@ done
 take_lock
 [[ $install == no ]] || need_packages "${packages_to_build[@]}"
 choose_python "$install"
-configure release "${options[@]}"
+configure release "-DPython_EXECUTABLE=$python" "${options[@]}"
 build release doppler-gym
 install_package "${options[@]}"
 echo

@@ -31,7 +31,7 @@ take_lock
 [[ $install == no ]] || need_packages "${packages[@]}"
 choose_python "$install" test
 [[ $with_rllib == no ]] || choose_rllib "$install"
-configure release -DDOPPLER_TESTS=ON "${options[@]}"
+configure release -DDOPPLER_TESTS=ON "-DPython_EXECUTABLE=$python" "${options[@]}"
 build release
 install_package "${options[@]}"
 run_tests release "${selection[@]}"

@@ -1,11 +1,9 @@
 #include "executor/runtime/real_engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,34 +19,6 @@ namespace doppler::runtime {
 
 using simulation::Model;
 using simulation::Timeline;
-
-namespace {
-
-constexpr double kLongestLinks = 600;  // seconds that a channel may be held in one run
-
-// Links are made slow by waiting. On a cluster whose links are no links of this world (uniform(n):
-// 1 byte/s) that would hold the machine for hours.
-void check_links(const Graph& graph, const Cluster& cluster, const Assignment& assignment) {
-  std::vector<double> held(cluster.n_channels(), 0.0);
-  std::set<std::pair<std::int32_t, std::int32_t>> sent;  // a tensor goes once to each device
-  for (std::size_t e = 0; e < graph.n_edges(); ++e) {
-    const EdgeId edge(static_cast<std::int64_t>(e));
-    const DeviceId from = assignment[graph.edge(edge).producer];
-    const DeviceId to = assignment[graph.edge(edge).reader];
-    if (from == to || !sent.emplace(graph.edge_tensor(edge).value, to.value).second) continue;
-    const Route route = cluster.route(from, to);
-    held[route.channel.index()] += route.latency + graph.edge_bytes(edge) / route.bandwidth;
-  }
-  const double longest = held.empty() ? 0 : *std::max_element(held.begin(), held.end());
-  if (longest > kLongestLinks) {
-    throw UsageError("this assignment's transfers hold one link of cluster '" + cluster.name() +
-                     "' for " + std::to_string(std::llround(longest)) + " s, and a run may take " +
-                     std::to_string(std::llround(kLongestLinks)) +
-                     " s of them; give emulate_links=false, or a cluster with faster links");
-  }
-}
-
-}  // namespace
 
 // What is kept from run to run, in the order in which it is made anew.
 struct RealEngine::State {
@@ -66,7 +36,6 @@ struct RealEngine::State {
                const CostModel& cost_model, const Assignment& assignment,
                const RunOptions& run_options) {
     assignment.check(graph, for_cluster);
-    if (options.emulate_links) check_links(graph, for_cluster, assignment);
     if (!model || !(model->graph == graph && model->cluster == for_cluster &&
                     model->cost_model == cost_model && model->options == run_options)) {
       model.reset();

@@ -207,4 +207,18 @@ void RunPlan::check_memory(std::span<const std::size_t> memory) const {
   }
 }
 
+void RunPlan::check_links() const {
+  constexpr double kLongest = 600;  // seconds
+  std::vector<double> held(model.cluster.n_channels(), 0.0);
+  for (const PlannedTransfer& transfer : transfers) {
+    held[static_cast<std::size_t>(transfer.channel)] += transfer.seconds;
+  }
+  const double longest = held.empty() ? 0 : *std::max_element(held.begin(), held.end());
+  if (longest <= kLongest) return;
+  throw UsageError("this assignment's transfers hold one link of cluster '" + model.cluster.name() +
+                   "' for " + std::to_string(std::llround(longest)) + " s, and a run may take " +
+                   std::to_string(std::llround(kLongest)) +
+                   " s of them; give emulate_links=false, or a cluster with faster links");
+}
+
 }  // namespace doppler::runtime

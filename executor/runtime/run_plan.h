@@ -69,6 +69,9 @@ struct RunPlan {
   // Throws OutOfMemoryError that names the node if the graph inputs that lie on a device and its
   // largest node (operands and outputs) do not fit into `memory`, bytes by device, together.
   void check_memory(std::span<const std::size_t> memory) const;
+  // Throws UsageError if transfers at the speed of their links would hold one channel for longer
+  // than ten minutes, as on links of 1 byte/s: the machine would wait for hours.
+  void check_links() const;
 };
 
 }  // namespace doppler::runtime

@@ -26,6 +26,7 @@ void Session::run(const simulation::Model& model, std::span<const std::int32_t> 
   load(model.graph);
   const RunPlan plan(model, {devices.begin(), devices.end()});
   plan.check_memory(memory_);
+  if (options_.emulate_links) plan.check_links();
   const StreamSet streams = streams_for(plan);
   for (;;) {
     try {
