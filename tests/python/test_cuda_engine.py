@@ -4,8 +4,9 @@ import importlib.util
 import subprocess
 import sys
 
-import doppler_gym
 import pytest
+
+import doppler_gym
 
 # Prints what a run gives, and whether CUDA was loaded by the imports alone.
 PROGRAM = """
@@ -16,7 +17,7 @@ def is_loaded():
         return "doppler_cuda.so" in maps.read()
 
 print("loaded" if is_loaded() else "not loaded")
-task = doppler_gym.make_task("chainmm(n=16,shards=2)@uniform(2)")
+task = doppler_gym.task("chainmm(n=16,shards=2)@uniform(2)")
 try:
     run = doppler_gym.Engine("cuda").run(task, [0] * task.graph.n_nodes)
     print("makespan", run.makespan)

@@ -2,9 +2,10 @@
 
 import pickle
 
-import doppler_gym as dg
 import numpy as np
 import pytest
+
+import doppler_gym as dg
 
 SMALL = "chainmm(n=32,shards=2)@cpu2"
 
@@ -18,7 +19,8 @@ def test_a_real_execution_has_the_records_of_a_simulated_one():
     assert real.bytes_moved == simulated.bytes_moved
     assert real.bytes_local == simulated.bytes_local
     assert real.starts.shape == real.ends.shape == (task.graph.n_nodes,)
-    assert (real.ready <= real.starts).all() and (real.starts <= real.ends).all()
+    assert (real.ready <= real.starts).all()
+    assert (real.starts <= real.ends).all()
     assert len(real.transfers) == len(simulated.transfers)
     assert real.makespans.shape == (3,)
     assert real.makespan == np.sort(real.makespans)[1] == real.ends.max()
@@ -37,8 +39,8 @@ def test_engines_are_named_and_survive_pickling():
     assert dg.Engine("simulator").run(task, everywhere) == task.simulate(everywhere)
     with pytest.raises(dg.UsageError, match="cpu"):
         dg.Engine("cpv")
+    published = dg.task("published/chainmm")
     with pytest.raises(dg.InvalidError, match="attributes"):
-        published = dg.task("published/chainmm")
         engine.run(published, np.zeros(published.graph.n_nodes, int))
     with pytest.raises(dg.DopplerError):
         engine.run(task, everywhere + 2)
