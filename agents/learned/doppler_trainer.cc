@@ -23,10 +23,15 @@ Json binary(const std::string& bytes) { return Json::binary({bytes.begin(), byte
 
 }  // namespace
 
-void check_doppler_stages(const TrainOptions& options) {
+void check_doppler_options(const TrainOptions& options) {
   if (has_stage(options, 3)) {
     throw UsageError(
         "stage 3 learns on the real engine, which doppler does not do yet; give --stages 1,2");
+  }
+  if (options.device != "cpu") {
+    throw UsageError(
+        "doppler(preset=best) spends its time in rollouts and has its gradients on the "
+        "CPU; give --device cpu, or train doppler(preset=paper)");
   }
 }
 
@@ -38,7 +43,7 @@ DopplerTrainer::DopplerTrainer(DopplerTrainerOptions options, const TrainProblem
       inputs_(*model_),
       policy_(std::move(policy)),
       gradient_(model_) {
-  check_doppler_stages(run_);
+  check_doppler_options(run_);
   if (run_.max_evaluations < 1) {
     throw UsageError("doppler has no number of episodes of its own; give --evaluations");
   }

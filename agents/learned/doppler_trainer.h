@@ -58,7 +58,7 @@ class DopplerTrainer : public Trainer {
   std::optional<HeadSearch> search_;
 };
 
-// Throws UsageError for stages that `doppler` does not have.
-void check_doppler_stages(const TrainOptions& options);
+// Throws UsageError for stages or a device that `doppler` does not have.
+void check_doppler_options(const TrainOptions& options);
 
 }  // namespace doppler

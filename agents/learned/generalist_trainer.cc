@@ -40,7 +40,7 @@ Head rounded(Head head) {
 GeneralistTrainer::GeneralistTrainer(GeneralistOptions options, const TrainProblem& problem,
                                      DopplerPolicy policy)
     : options_(options), run_(problem.options), policy_(std::move(policy)) {
-  check_doppler_stages(run_);
+  check_doppler_options(run_);
   if (run_.stages != std::vector{1, 2}) {
     throw UsageError(
         "doppler learns over several tasks in stages 1 and 2 together; give --stages "

@@ -14,7 +14,13 @@ Trajectory trajectory_of(Agent& agent, std::shared_ptr<const PlacementModel> mod
   if (!agent.has_steps()) {
     const auto order = model->b_level_order();
     trajectory.order.assign(order.begin(), order.end());
-    trajectory.devices = agent.decide(model, {.seed = seed}).assignment.devices;
+    Decision decision = agent.decide(model, {.seed = seed});
+    if (decision.evaluations > 0) {
+      throw UsageError(
+          "this teacher runs the engine to decide, which would be evaluations that nobody counts; "
+          "name one that does not: critical-path, partner-list, heft, m-etf");
+    }
+    trajectory.devices = std::move(decision.assignment.devices);
     return trajectory;
   }
   trajectory.devices.resize(model->n_nodes());

@@ -21,7 +21,7 @@ struct Trajectory {
 };
 
 // An episode of an agent: by its steps, or, if it has none, its assignment in the order of
-// b-levels. Runs no engine for an agent that does not.
+// b-levels. Throws UsageError for an agent that runs the engine to decide.
 Trajectory trajectory_of(Agent& agent, std::shared_ptr<const PlacementModel> model,
                          std::uint64_t seed);
 

@@ -128,6 +128,11 @@ TEST_CASE("doppler refuses what it cannot do, with the reason") {
   };
   refuse({.stages = {1, 2, 3}}, "stage 3");
   refuse({.max_evaluations = 0}, "--evaluations");
+  TrainOptions on_gpu;
+  on_gpu.device = "cuda";
+  refuse(on_gpu, "--device cpu");
+  CHECK_THROWS_WITH(trainer_of("doppler(teacher=annealing)", problem_of("ffnn@p100x4", {})),
+                    Catch::Matchers::Contains("nobody counts"));
   TrainOptions broken;
   broken.initial_policy = "{}";
   refuse(broken, "policy");
