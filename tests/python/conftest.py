@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import signal
 
 import numpy as np
 import pytest
@@ -68,3 +69,10 @@ def diamond():
         kinds=["x", "y", "y", "x"],
         name="diamond",
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts_are_heard():
+    """A shell starts background jobs with SIGINT ignored; then Python hears no interrupt at all."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
