@@ -138,16 +138,17 @@ void GeneralistTrainer::search(Place& place) {
   }
 }
 
-void GeneralistTrainer::imitate() {
-  if (!imitation_) {
-    std::vector<ImitationTask> tasks;
-    for (Place& place : places_) {
-      tasks.push_back({.inputs = &place.inputs,
-                       .gradient = &place.gradient,
-                       .n_nodes = place.model->n_nodes()});
-    }
-    imitation_.emplace(std::move(tasks), policy_.heads[0]);
+void GeneralistTrainer::start_imitation() {
+  std::vector<ImitationTask> tasks;
+  for (Place& place : places_) {
+    tasks.push_back(
+        {.inputs = &place.inputs, .gradient = &place.gradient, .n_nodes = place.model->n_nodes()});
   }
+  imitation_.emplace(std::move(tasks), policy_.heads[0]);
+}
+
+void GeneralistTrainer::imitate() {
+  if (!imitation_) start_imitation();
   Draws draws(mix64(run_.seed + 1) + static_cast<std::uint64_t>(step_));
   std::vector<ImitationExample> examples;
   for (std::int64_t i = 0; i < options_.imitation_batch; ++i) {
@@ -432,13 +433,7 @@ void GeneralistTrainer::restore(std::string_view bytes) {
     }
     imitation_.reset();
     if (!state.at("imitation").is_null()) {
-      std::vector<ImitationTask> tasks;
-      for (Place& place : places_) {
-        tasks.push_back({.inputs = &place.inputs,
-                         .gradient = &place.gradient,
-                         .n_nodes = place.model->n_nodes()});
-      }
-      imitation_.emplace(std::move(tasks), policy_.heads[0]);
+      start_imitation();
       imitation_->restore(state.at("imitation"));
     }
     examples_.clear();

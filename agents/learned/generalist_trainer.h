@@ -57,6 +57,7 @@ class GeneralistTrainer : public Trainer {
   enum class Phase : std::uint8_t { search, imitate, refine, compare, gate, done };
 
   void search(Place& place);
+  void start_imitation();
   void imitate();
   void refine(Place& place);
   void compare(Place& place);

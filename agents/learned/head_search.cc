@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <utility>
-
-#include "graphs/hash.h"
 
 namespace doppler {
 
@@ -24,20 +21,6 @@ constexpr int kTries = 10;                  // for a child whose assignment was 
 constexpr std::int64_t kMaxRepeats = 8;     // batches without news before old ones count again
 constexpr std::int64_t kImproveBatch = 64;  // moves an update
 constexpr double kCooling = 5;              // the last temperature is exp(-this) times the first
-constexpr std::size_t kMaxRemembered = 2'000'000;
-
-double normal(Draws& draws) {
-  const double radius = std::sqrt(-2 * std::log(1 - draws.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * draws.uniform());
-}
-
-std::uint64_t hash_of(std::span<const DeviceId> assignment) {
-  std::uint64_t hash = 0;
-  for (DeviceId device : assignment) {
-    hash = mix64(hash + static_cast<std::uint64_t>(device.value) + 1);
-  }
-  return hash;
-}
 
 std::vector<std::int32_t> values_of(std::span<const DeviceId> devices) {
   std::vector<std::int32_t> values;
@@ -108,7 +91,7 @@ bool HeadSearch::update() {
     const auto assignment = rollout->decide(head);
     ++n_episodes_;
     // An assignment that was measured already teaches nothing; the first one is always needed.
-    if (remember(assignment)) measure(head, assignment);
+    if (measured_.add(assignment)) measure(head, assignment);
   } else if (evaluations_.progress() < 1 - improve_share()) {
     explore();
   } else {
@@ -147,18 +130,12 @@ void HeadSearch::explore() {
           return a.is_new != b.is_new ? a.is_new : a.estimate < b.estimate;
         });
     // Another group may have found the same one just now.
-    const bool is_new = remember(best->assignment);
+    const bool is_new = measured_.add(best->assignment);
     if (!is_new && n_repeats_ < kMaxRepeats) continue;
     measure(best->head, best->assignment);
     news = news || is_new;
   }
   n_repeats_ = news ? 0 : n_repeats_ + 1;
-}
-
-bool HeadSearch::remember(std::span<const DeviceId> assignment) {
-  const std::uint64_t hash = hash_of(assignment);
-  if (measured_.size() >= kMaxRemembered) return !measured_.contains(hash);
-  return measured_.insert(hash).second;
 }
 
 void HeadSearch::make_child(Child& child, HeadRollout& rollout) const {
@@ -180,7 +157,7 @@ void HeadSearch::make_child(Child& child, HeadRollout& rollout) const {
     const auto assignment = rollout.decide(child.head);
     child.assignment.assign(assignment.begin(), assignment.end());
     child.estimate = rollout.estimate();
-    child.is_new = !measured_.contains(hash_of(assignment));
+    child.is_new = !measured_.contains(assignment);
   }
 }
 
@@ -247,12 +224,10 @@ void HeadSearch::improve() {
 Json HeadSearch::state() const {
   Json parents = Json::array();
   for (const Parent& parent : parents_) parents.push_back({parent.head, parent.makespan});
-  std::vector<std::uint64_t> measured(measured_.begin(), measured_.end());
-  std::sort(measured.begin(), measured.end());
   return {{"first", first_},
           {"draws", draws_.state()},
           {"parents", std::move(parents)},
-          {"measured", std::move(measured)},
+          {"measured", measured_.hashes()},
           {"repeats", n_repeats_},
           {"episodes", n_episodes_},
           {"mean_makespan", mean_makespan_},
@@ -272,8 +247,7 @@ void HeadSearch::restore(const Json& state) {
   for (const Json& parent : state.at("parents")) {
     parents_.push_back({parent.at(0).get<Head>(), parent.at(1).get<double>()});
   }
-  const auto measured = state.at("measured").get<std::vector<std::uint64_t>>();
-  measured_ = {measured.begin(), measured.end()};
+  measured_.set_hashes(state.at("measured").get<std::vector<std::uint64_t>>());
   n_repeats_ = state.at("repeats").get<std::int64_t>();
   n_episodes_ = state.at("episodes").get<std::int64_t>();
   mean_makespan_ = state.at("mean_makespan").get<double>();

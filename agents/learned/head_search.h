@@ -14,13 +14,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 #include "agents/draws.h"
 #include "agents/learned/policy_gradient.h"
 #include "agents/learned/policy_heads.h"
 #include "agents/search/evaluations.h"
+#include "agents/search/evolution.h"
 #include "agents/search/moves.h"
 #include "agents/search/walk.h"
 #include "env/thread_pool.h"
@@ -79,8 +79,6 @@ class HeadSearch {
   class Lease;
 
   void measure(const Head& head, std::span<const DeviceId> assignment);
-  // Whether the assignment is new; remembers it.
-  bool remember(std::span<const DeviceId> assignment);
   void explore();
   void improve();
   void make_child(Child& child, HeadRollout& rollout) const;
@@ -98,8 +96,8 @@ class HeadSearch {
   Evaluations evaluations_;
   Draws draws_;
   std::vector<Parent> parents_;
-  std::unordered_set<std::uint64_t> measured_;  // assignments, by 64 bits each
-  std::int64_t n_repeats_ = 0;                  // batches in a row that found nothing new
+  Measured measured_;
+  std::int64_t n_repeats_ = 0;  // batches in a row that found nothing new
   std::int64_t n_episodes_ = 0;
   double mean_makespan_ = 0;
   double sum_makespans_ = 0;  // of this update

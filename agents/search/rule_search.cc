@@ -13,14 +13,12 @@
 // would teach nothing. Those are not evaluations, for no engine is run.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <unordered_set>
 
 #include "agents/draws.h"
 #include "agents/search/evaluations.h"
+#include "agents/search/evolution.h"
 #include "agents/search/linear_rule.h"
 #include "agents/search/search.h"
-#include "graphs/hash.h"
 
 namespace doppler {
 
@@ -31,12 +29,6 @@ constexpr double kDenseShare = 0.3;  // of mutations that change all weights
 constexpr double kStepRange = 2;     // step sizes are exp(-this) to 1
 constexpr double kLeastScale = 0.4;  // a step is relative to the weight's size plus this
 constexpr int kMaxRepeats = 30;      // children in a row that are drawn again
-constexpr std::size_t kMaxRemembered = 2'000'000;  // assignments
-
-double normal(Draws& draws) {
-  const double radius = std::sqrt(-2 * std::log(1 - draws.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * draws.uniform());
-}
 
 // Weights and what they come to.
 struct Parent {
@@ -102,23 +94,6 @@ class Parents {
 
   std::size_t max_size_;
   std::vector<Parent> parents_;
-};
-
-// The assignments that were measured, by 64 bits each: two that are taken for one cost a child and
-// nothing else.
-class Measured {
- public:
-  // Whether the assignment is new; remembers it.
-  bool add(std::span<const DeviceId> assignment) {
-    std::uint64_t hash = 0;
-    for (DeviceId device : assignment)
-      hash = mix64(hash + static_cast<std::uint64_t>(device.value) + 1);
-    if (hashes_.size() >= kMaxRemembered) return !hashes_.contains(hash);
-    return hashes_.insert(hash).second;
-  }
-
- private:
-  std::unordered_set<std::uint64_t> hashes_;
 };
 
 class RuleSearch : public Agent {
