@@ -26,6 +26,13 @@ void TrainOptions::check() const {
   if (n_threads < 1) {
     throw UsageError("n_threads is " + std::to_string(n_threads) + "; give 1 or more");
   }
+  if (max_executions < 1) {
+    throw UsageError("max_executions is " + std::to_string(max_executions) + "; give 1 or more");
+  }
+  if (!(max_regret >= 0) || max_regret > 1e6) {
+    throw UsageError("max_regret is " + std::to_string(max_regret) +
+                     "; give a share of the executions' time, 0 or more");
+  }
   if (device != "cpu" && device != "cuda") {
     throw UsageError("device is '" + device + "'; give cpu or cuda");
   }

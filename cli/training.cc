@@ -91,9 +91,19 @@ void add_training_options(Command& command, TrainingOptions& options) {
   command.option({"--stages", "1,2", "1: imitation, 2: simulator, 3: real engine. Default 1,2"},
                  into(options.stages));
   command.option({"--evaluations", "N",
-                  "The most runs of the engine, all tasks and stages together; 0: as many as the "
-                  "agent's parameters say. Default 10000"},
+                  "The most runs of the simulator, all tasks and stages together; 0: as many as "
+                  "the agent's parameters say. Default 10000"},
                  into(options.evaluations, 0));
+  command.option({"--engine", "NAME",
+                  "Stage 3: the engine that is learnt on, with parameters: cpu, cuda, "
+                  "'simulator(bandwidth=0.25,noise=0.1)'. Default cpu"},
+                 into(options.engine));
+  command.option({"--executions", "N", "Stage 3: the most runs of that engine. Default 500"},
+                 into(options.executions, 1));
+  command.option({"--regret", "SHARE",
+                  "Stage 3: what exploring may cost in all, as a share of the time of --executions "
+                  "runs of the first assignment. Default 0.1"},
+                 into(options.regret, 0.0));
   command.option({"--seconds", "S", "The most seconds, of all sessions. Default: no limit"},
                  into(options.seconds, 0.0));
   command.option({"--seed", "N", "Of all luck. Default 0"}, into(options.seed, 0));
@@ -153,6 +163,9 @@ TrainingConfig with_options(TrainingConfig config, const TrainingOptions& option
   if (options.agent) config.agent = *options.agent;
   if (!options.stages.empty()) train.stages = stages_of(options.stages);
   if (options.evaluations) train.max_evaluations = *options.evaluations;
+  if (options.engine) train.engine = *options.engine;
+  if (options.executions) train.max_executions = *options.executions;
+  if (options.regret) train.max_regret = *options.regret;
   if (options.seconds) train.max_seconds = *options.seconds;
   if (options.seed) train.seed = static_cast<std::uint64_t>(*options.seed);
   if (options.threads) train.n_threads = static_cast<int>(*options.threads);
