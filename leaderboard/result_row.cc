@@ -7,6 +7,7 @@
 #include "graphs/file.h"
 #include "graphs/hash.h"
 #include "graphs/lower_bound.h"
+#include "graphs/number_text.h"
 #include "graphs/strict_json.h"
 
 namespace doppler {
@@ -70,12 +71,25 @@ std::string ResultKey::file_name() const {
   Hasher hasher;
   hasher.add(task).add(agent).add(seed);
   hasher.add(static_cast<std::uint64_t>(max_evaluations)).add(max_seconds);
+  if (!settings.empty()) hasher.add(task_text());
   std::string name =
       file_name_of(task) + "--" + file_name_of(agent) + "--" + std::to_string(max_evaluations);
   if (std::isfinite(max_seconds)) name += "--" + file_name_of(std::to_string(max_seconds)) + "s";
   // Names that were shortened or had signs replaced still differ by the digest.
   return name + "--" + std::to_string(seed) + "--" + hash_text(hasher.digest()).substr(0, 8) +
          ".json";
+}
+
+std::string ResultKey::task_text() const {
+  std::string text;
+  for (const auto& [name, value] : settings) {
+    text += (text.empty() ? " (" : ", ") + name + "=";
+    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
+    if (const auto* number = std::get_if<double>(&value)) text += number_text(*number);
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) text += std::to_string(*whole);
+    if (const auto* flag = std::get_if<bool>(&value)) text += *flag ? "true" : "false";
+  }
+  return task + (text.empty() ? "" : text + ")");
 }
 
 Task with_luck_of(Task task, std::uint64_t seed) {
@@ -112,8 +126,8 @@ ResultRow parse_row(std::string_view content, const std::string& source) {
   const nlohmann::json document = parse_strict_json(content, source);
   const JsonElement root(document, source);
   root.expect_format(kFormat, kVersion);
-  root.allow_fields({"format", "version", "task", "task_hash", "agent", "parameters", "seed",
-                     "max_evaluations", "max_seconds", "evaluations", "seconds", "makespan",
+  root.allow_fields({"format", "version", "task", "task_hash", "settings", "agent", "parameters",
+                     "seed", "max_evaluations", "max_seconds", "evaluations", "seconds", "makespan",
                      "lower_bound", "raw_costs", "assignment_hash", "assignment", "curve",
                      "code_version"});
   ResultRow row;
@@ -123,6 +137,10 @@ ResultRow parse_row(std::string_view content, const std::string& source) {
              .max_evaluations = root.field("max_evaluations").integer(1, kLargest)};
   if (const auto seconds = root.find("max_seconds")) row.key.max_seconds = seconds->quantity();
   row.task_hash = hash_of(root.field("task_hash"));
+  if (const auto settings = root.find("settings")) {
+    for (const auto& [name, value] : settings->fields()) row.key.settings[name] = value.scalar();
+    if (row.key.settings.empty()) settings->fail("leave it out where there are none");
+  }
   for (const auto& [name, value] : root.field("parameters").fields()) {
     row.parameters[name] = value.scalar();
   }
@@ -163,6 +181,10 @@ std::string to_json(const ResultRow& row) {
                {"agent", row.key.agent}, {"parameters", std::move(parameters)},
                {"seed", row.key.seed},   {"max_evaluations", row.key.max_evaluations}};
   if (std::isfinite(row.key.max_seconds)) json["max_seconds"] = row.key.max_seconds;
+  for (const auto& [name, value] : row.key.settings) {
+    Json& setting = json["settings"][name];
+    std::visit([&](const auto& scalar) { setting = scalar; }, value);
+  }
   json.update(Json{{"evaluations", row.evaluations},
                    {"seconds", row.seconds},
                    {"makespan", makespan_json(row.makespan)},

@@ -142,8 +142,12 @@ void OnlineSearch::plan() {
 
 // Stage II's search on the corrected model, for as long as learning may take.
 bool OnlineSearch::find_candidates(const std::shared_ptr<const PlacementModel>& corrected) {
+  // On a real engine by the clock: a busy machine learns less.
+  const double slowness = virtual_time_ || planned_seconds_ == 0
+                              ? 1
+                              : std::max(1.0, learning_seconds_ / planned_seconds_);
   const auto n_nodes = static_cast<double>(model_->n_nodes());
-  const double seconds = learning_left() - kSecondsOfModel * n_nodes;
+  const double seconds = learning_left() / slowness - kSecondsOfModel * n_nodes;
   planned_seconds_ += kSecondsOfModel * n_nodes;
   const auto n_evaluations =
       std::min(options_.max_head_evaluations,
