@@ -96,7 +96,7 @@ class OnlineSearch {
   double last_makespan_ = 0;
   double executing_seconds_ = 0;  // of the runs
   double planned_seconds_ = 0;    // that learning should have taken
-  double learning_seconds_ = 0;   // that it took by the clock
+  double learning_seconds_ = 0;   // that it computed
 };
 
 }  // namespace doppler
