@@ -19,22 +19,6 @@ constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kOutOfMemory = "out of memory";
 
-std::map<std::string, ParameterValue> parameters_of(const std::string& agent) {
-  const NamedCall call = NamedCall::parse(agent);
-  const AgentEntry& entry = agents().at(call.name);
-  const Parameters parameters(entry.parameters, call);
-  std::map<std::string, ParameterValue> values;
-  for (const ParameterSpec& spec : entry.parameters) {
-    std::visit(
-        [&](const auto& default_value) {
-          using T = std::decay_t<decltype(default_value)>;
-          values[spec.name] = parameters.get<T>(spec.name);
-        },
-        spec.default_value);
-  }
-  return values;
-}
-
 Json makespan_json(double makespan) {
   return std::isfinite(makespan) ? Json(makespan) : Json(kOutOfMemory);
 }
@@ -87,7 +71,7 @@ ResultRow run_row(const ResultKey& key, const Task& task, const std::string& cod
   const Task lucky = with_luck_of(task, key.seed);
   ResultRow row{.key = key,
                 .task_hash = lucky.hash(),
-                .parameters = parameters_of(key.agent),
+                .parameters = agent_parameters(key.agent),
                 .lower_bound = lucky.lower_bound(),
                 .raw_costs = lucky.cost_model.kind() == CostModel::Kind::raw,
                 .code_version = code_version};
