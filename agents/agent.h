@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,5 +106,7 @@ std::unique_ptr<Agent> make_agent(std::string_view spelling);
 // The spelling with the parameters in the order of their schema: "annealing(moves=all)". Throws
 // like make_agent().
 std::string canonical_agent(std::string_view spelling);
+// Every parameter with its value, given or default. Throws like make_agent().
+std::map<std::string, ParameterValue> agent_parameters(std::string_view spelling);
 
 }  // namespace doppler

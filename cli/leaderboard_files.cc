@@ -7,7 +7,6 @@
 #include "cli/json_text.h"
 #include "cli/progress.h"
 #include "cli/results.h"
-#include "datasets/tasks.h"
 #include "graphs/error.h"
 #include "graphs/file.h"
 #include "graphs/lower_bound.h"
@@ -92,6 +91,8 @@ void FileChecker::check_content(CheckedFile& file) {
   if (file.format == "doppler-submission") {
     file.row = parse_submission(content, file.path);
     file.verification = verifier_.verify(*file.row);
+  } else if (file.format == "doppler-paper-table") {
+    file.verification.n_executions = 0;  // no row: made of rows beside it, and of trainings
   } else if (file.format == "doppler-result") {
     check_result(content, file.path);
     file.verification.n_executions = 1;
@@ -102,10 +103,9 @@ void FileChecker::check_content(CheckedFile& file) {
 
 void FileChecker::check_result(const std::string& content, const std::string& path) {
   const ResultRow row = parse_row(content, path);
-  auto place = tasks_.find(row.key.task);
-  if (place == tasks_.end()) {
-    place = tasks_.emplace(row.key.task, make_task(row.key.task)).first;
-  }
+  const std::string task = row.key.task_text();
+  auto place = tasks_.find(task);
+  if (place == tasks_.end()) place = tasks_.emplace(task, task_of(row.key)).first;
   check_row(row, place->second);
   if (row.evaluations > row.key.max_evaluations) {
     throw RunError("the row has " + std::to_string(row.evaluations) + " evaluations of " +

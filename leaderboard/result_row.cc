@@ -7,6 +7,7 @@
 #include "graphs/file.h"
 #include "graphs/hash.h"
 #include "graphs/lower_bound.h"
+#include "graphs/number_text.h"
 #include "graphs/strict_json.h"
 #include "leaderboard/row_parts.h"
 
@@ -25,12 +26,25 @@ std::string ResultKey::file_name() const {
   Hasher hasher;
   hasher.add(task).add(agent).add(seed);
   hasher.add(static_cast<std::uint64_t>(max_evaluations)).add(max_seconds);
+  if (!settings.empty()) hasher.add(task_text());
   std::string name =
       file_name_of(task) + "--" + file_name_of(agent) + "--" + std::to_string(max_evaluations);
   if (std::isfinite(max_seconds)) name += "--" + file_name_of(std::to_string(max_seconds)) + "s";
   // Names that were shortened or had signs replaced still differ by the digest.
   return name + "--" + std::to_string(seed) + "--" + hash_text(hasher.digest()).substr(0, 8) +
          ".json";
+}
+
+std::string ResultKey::task_text() const {
+  std::string text;
+  for (const auto& [name, value] : settings) {
+    text += (text.empty() ? " (" : ", ") + name + "=";
+    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
+    if (const auto* number = std::get_if<double>(&value)) text += number_text(*number);
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) text += std::to_string(*whole);
+    if (const auto* flag = std::get_if<bool>(&value)) text += *flag ? "true" : "false";
+  }
+  return task + (text.empty() ? "" : text + ")");
 }
 
 Task with_luck_of(Task task, std::uint64_t seed) {
@@ -42,7 +56,7 @@ ResultRow run_row(const ResultKey& key, const Task& task, const std::string& cod
   const Task lucky = with_luck_of(task, key.seed);
   ResultRow row{.key = key,
                 .task_hash = lucky.hash(),
-                .parameters = parameters_of(key.agent),
+                .parameters = agent_parameters(key.agent),
                 .lower_bound = lucky.lower_bound(),
                 .raw_costs = lucky.cost_model.kind() == CostModel::Kind::raw,
                 .code_version = code_version};
@@ -67,8 +81,8 @@ ResultRow parse_row(std::string_view content, const std::string& source) {
   const nlohmann::json document = parse_strict_json(content, source);
   const JsonElement root(document, source);
   root.expect_format(kFormat, kVersion);
-  root.allow_fields({"format", "version", "task", "task_hash", "agent", "parameters", "seed",
-                     "max_evaluations", "max_seconds", "evaluations", "seconds", "makespan",
+  root.allow_fields({"format", "version", "task", "task_hash", "settings", "agent", "parameters",
+                     "seed", "max_evaluations", "max_seconds", "evaluations", "seconds", "makespan",
                      "lower_bound", "raw_costs", "assignment_hash", "assignment", "curve",
                      "code_version"});
   ResultRow row;
@@ -78,6 +92,10 @@ ResultRow parse_row(std::string_view content, const std::string& source) {
              .max_evaluations = root.field("max_evaluations").integer(1, kLargest)};
   if (const auto seconds = root.find("max_seconds")) row.key.max_seconds = seconds->quantity();
   row.task_hash = hash_of(root.field("task_hash"));
+  if (const auto settings = root.find("settings")) {
+    row.key.settings = parameters_of(*settings);
+    if (row.key.settings.empty()) settings->fail("leave it out where there are none");
+  }
   row.parameters = parameters_of(root.field("parameters"));
   row.evaluations = root.field("evaluations").integer(1, kLargest);
   row.seconds = root.field("seconds").quantity();
@@ -102,6 +120,7 @@ std::string to_json(const ResultRow& row) {
                {"agent", row.key.agent}, {"parameters", parameters_json(row.parameters)},
                {"seed", row.key.seed},   {"max_evaluations", row.key.max_evaluations}};
   if (std::isfinite(row.key.max_seconds)) json["max_seconds"] = row.key.max_seconds;
+  if (!row.key.settings.empty()) json["settings"] = parameters_json(row.key.settings);
   json.update(Json{{"evaluations", row.evaluations},
                    {"seconds", row.seconds},
                    {"makespan", makespan_json(row.makespan)},

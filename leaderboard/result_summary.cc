@@ -82,19 +82,20 @@ std::vector<ResultSummary> summarise(std::span<const ResultRow> rows) {
   std::map<std::string, double> best;  // by task
   for (const ResultRow& row : rows) {
     const ResultKey& key = row.key;
-    ResultSummary& group = groups[{key.task, key.max_evaluations, key.max_seconds, key.agent}];
+    ResultSummary& group =
+        groups[{key.task_text(), key.max_evaluations, key.max_seconds, key.agent}];
     for (const ResultRow* other : group.rows) {
       if (other->key.seed != key.seed) continue;
-      throw InvalidError("two rows are of task '" + key.task + "', agent '" + key.agent +
+      throw InvalidError("two rows are of task '" + key.task_text() + "', agent '" + key.agent +
                          "', seed " + std::to_string(key.seed) + " and " +
                          std::to_string(key.max_evaluations) + " evaluations; keep one of them");
     }
-    group.task = key.task;
+    group.task = key.task_text();
     group.agent = key.agent;
     group.max_evaluations = key.max_evaluations;
     group.max_seconds = key.max_seconds;
     group.rows.push_back(&row);
-    const auto [place, is_new] = best.emplace(key.task, row.makespan);
+    const auto [place, is_new] = best.emplace(group.task, row.makespan);
     if (!is_new) place->second = std::min(place->second, row.makespan);
   }
   std::vector<ResultSummary> summaries;

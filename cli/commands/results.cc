@@ -82,7 +82,7 @@ void run_grid(const RunOptionsOfGrid& options) {
   }
   std::vector<Task> tasks;
   for (const std::string& spelling : grid.tasks) {
-    tasks.push_back(make_problem_of_task(spelling, {}));
+    tasks.push_back(make_problem_of_task(spelling, grid.settings));
   }
   const std::vector<PlannedRow> planned = plan_rows(grid, tasks);
   const RowsDone done = run_rows(planned, options.rows, static_cast<int>(options.jobs));
@@ -209,7 +209,7 @@ void check(const ShowOptions& options) {
   const std::vector<ResultRow> rows = read_rows(options.rows);
   for (const ResultRow& row : rows) {
     try {
-      check_row(row, make_problem_of_task(row.key.task, {}));
+      check_row(row, task_of(row.key));
     } catch (const Error& error) {
       throw RunError(options.rows + "/" + row.key.file_name() + ": " + error.what());
     }
@@ -243,6 +243,7 @@ void add_run(Command& results) {
       {"--jobs", "N", "Runs side by side; 0: one a core. More may disturb seconds. Default 1"},
       into(options->jobs, 0, 1024));
   command.flag("--json", "Print an object", options->json);
+  add_setting_options(command, options->grid.settings);
   command.run([options] { run_grid(*options); });
 }
 
