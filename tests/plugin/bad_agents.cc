@@ -1,8 +1,8 @@
 // A plugin whose agents do all that an agent should not.
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
