@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "executor/shared_engine.h"
+
 namespace doppler {
 
 void TrainOptions::check() const {
@@ -25,6 +27,14 @@ void TrainOptions::check() const {
   }
   if (n_threads < 1) {
     throw UsageError("n_threads is " + std::to_string(n_threads) + "; give 1 or more");
+  }
+  if (stages.back() == 3) const SharedEngine unknown_is_told(engine);
+  if (max_executions < 1) {
+    throw UsageError("max_executions is " + std::to_string(max_executions) + "; give 1 or more");
+  }
+  if (!(max_regret >= 0) || max_regret > 1e6) {
+    throw UsageError("max_regret is " + std::to_string(max_regret) +
+                     "; give a share of the executions' time, 0 or more");
   }
   if (device != "cpu" && device != "cuda") {
     throw UsageError("device is '" + device + "'; give cpu or cuda");

@@ -21,13 +21,20 @@ struct TrainOptions {
   // Which stages, ascending: 1 imitation, 2 simulator, 3 real engine.
   std::vector<int> stages = {1, 2};
   std::uint64_t seed = 0;
-  // Runs of the engine for all tasks and stages together; 0: as many as the agent's parameters say
-  // (a number of episodes), which an agent without such parameters refuses.
+  // Runs of the simulator for all tasks and stages together; 0: as many as the agent's parameters
+  // say (a number of episodes), which an agent without such parameters refuses.
   std::int64_t max_evaluations = 10'000;
   double max_seconds = std::numeric_limits<double>::infinity();
   int n_threads = 1;             // of rollouts and evaluations
   std::string device = "cpu";    // of the gradients: "cpu" or "cuda"
   std::string initial_policy{};  // the content of a policy file (--init-from); empty: from nothing
+  // Stage 3: the engine that is learnt on, with parameters, and the most runs of it for all tasks.
+  // They are apart from max_evaluations, which counts the simulator's.
+  std::string engine = "cpu";
+  std::int64_t max_executions = 500;
+  // Stage 3 of an agent that explores with care: what exploring may cost in all, as a share of
+  // max_executions runs of the assignment that it starts from.
+  double max_regret = 0.1;
   // As AssignOptions::on_better, for the first task: of an agent that trains while it decides.
   std::function<void(const Improvement&)> on_better = {};
 
@@ -46,7 +53,8 @@ struct TrainProgress {
   int stage = 0;                 // of the last update; 0: none yet
   std::int64_t updates = 0;      // gradient steps, or generations
   std::int64_t episodes = 0;     // assignments that a policy decided, measured or not
-  std::int64_t evaluations = 0;  // runs of the engine
+  std::int64_t evaluations = 0;  // runs of the simulator
+  std::int64_t executions = 0;   // stage 3: runs of its engine, failed ones included
   double share = 0;              // of the run that is done, [0, 1], without regard to seconds
   // Least makespan so far, in seconds, of the first task; infinity: none measured.
   double best_makespan = std::numeric_limits<double>::infinity();
@@ -66,7 +74,8 @@ class Trainer {
   virtual bool update() = 0;
   [[nodiscard]] virtual TrainProgress progress() const = 0;
   // The best assignment of a task that was measured; `evaluations` counts the whole run. Before the
-  // first evaluation of the task: what the policy decides, unmeasured.
+  // first evaluation of the task: what the policy decides, unmeasured. After stage 3: what was best
+  // on its engine, without a makespan, which is the simulator's.
   [[nodiscard]] virtual Decision best(std::size_t task) const = 0;
   // The content of a policy file: what the agent has learnt, without the state of the run.
   [[nodiscard]] virtual std::string policy() const = 0;

@@ -49,9 +49,11 @@ void read_record(const JsonElement& record, TrainingConfig& config) {
 }
 
 TrainingConfig read_config(const JsonElement& root) {
-  root.allow_fields({"format", "version", "agent", "tasks", "graph", "cluster", "settings",
-                     "stages", "evaluations", "seconds", "seed", "threads", "device", "init_from",
-                     "checkpoint_every", "allow_test_tasks", "record"});
+  root.allow_fields(
+      {"format",           "version", "agent",       "tasks",  "graph",      "cluster",
+       "settings",         "stages",  "evaluations", "engine", "executions", "regret",
+       "seconds",          "seed",    "threads",     "device", "init_from",  "checkpoint_every",
+       "allow_test_tasks", "record"});
   TrainingConfig config;
   const auto text_into = [&](std::string_view name, std::string& target) {
     if (const auto element = root.find(name)) target = element->text();
@@ -78,6 +80,9 @@ TrainingConfig read_config(const JsonElement& root) {
     }
   }
   options.max_evaluations = integer_or("evaluations", options.max_evaluations, 0, kLargest);
+  text_into("engine", options.engine);
+  options.max_executions = integer_or("executions", options.max_executions, 1, kLargest);
+  if (const auto regret = root.find("regret")) options.max_regret = regret->quantity();
   if (const auto seconds = root.find("seconds")) options.max_seconds = seconds->quantity();
   options.seed = static_cast<std::uint64_t>(integer_or("seed", 0, 0, kLargest));
   options.n_threads = static_cast<int>(integer_or("threads", options.n_threads, 1, 1024));
@@ -99,8 +104,9 @@ TrainingConfig read_config(const JsonElement& root) {
 std::vector<std::pair<std::string, std::string>> fixed_fields(const TrainingConfig& config) {
   const Json json = Json::parse(to_json(config));
   std::vector<std::pair<std::string, std::string>> fields;
-  for (const char* name : {"agent", "tasks", "graph", "cluster", "settings", "stages",
-                           "evaluations", "seed", "device", "init_from"}) {
+  for (const char* name :
+       {"agent", "tasks", "graph", "cluster", "settings", "stages", "evaluations", "engine",
+        "executions", "regret", "seed", "device", "init_from"}) {
     fields.emplace_back(name, json.contains(name) ? json[name].dump() : "nothing");
   }
   return fields;
@@ -131,6 +137,10 @@ std::uint64_t TrainingConfig::identity() const {
   for (int stage : options.stages) hasher.add(static_cast<std::uint64_t>(stage));
   hasher.add(static_cast<std::uint64_t>(options.max_evaluations)).add(options.seed);
   hasher.add(options.device).add(initial_policy_hash);
+  if (!options.stages.empty() && options.stages.back() == 3) {
+    hasher.add(options.engine).add(static_cast<std::uint64_t>(options.max_executions));
+    hasher.add(options.max_regret);
+  }
   return hasher.digest();
 }
 
@@ -163,6 +173,12 @@ std::string to_json(const TrainingConfig& config) {
   }
   json["stages"] = config.options.stages;
   json["evaluations"] = config.options.max_evaluations;
+  const std::vector<int>& stages = config.options.stages;
+  if (!stages.empty() && stages.back() == 3) {
+    json["engine"] = config.options.engine;
+    json["executions"] = config.options.max_executions;
+    json["regret"] = config.options.max_regret;
+  }
   if (std::isfinite(config.options.max_seconds)) json["seconds"] = config.options.max_seconds;
   json["seed"] = config.options.seed;
   json["threads"] = config.options.n_threads;

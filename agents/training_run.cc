@@ -148,11 +148,15 @@ void TrainingRun::add_metrics() {
   const TrainProgress progress = trainer_->progress();
   Json values = Json::object();
   for (const auto& [name, value] : progress.values) values[name] = number_or_null(value);
-  const Json line = {
-      {"update", progress.updates},    {"stage", progress.stage},
-      {"episodes", progress.episodes}, {"evaluations", progress.evaluations},
-      {"share", progress.share},       {"best_makespan", number_or_null(progress.best_makespan)},
-      {"seconds", seconds()},          {"values", std::move(values)}};
+  const Json line = {{"update", progress.updates},
+                     {"stage", progress.stage},
+                     {"episodes", progress.episodes},
+                     {"evaluations", progress.evaluations},
+                     {"executions", progress.executions},
+                     {"share", progress.share},
+                     {"best_makespan", number_or_null(progress.best_makespan)},
+                     {"seconds", seconds()},
+                     {"values", std::move(values)}};
   folder_.add_metrics(line.dump() + "\n");
 }
 

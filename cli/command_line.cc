@@ -15,6 +15,7 @@ namespace doppler::cli {
 namespace {
 
 constexpr std::size_t kNameColumn = 34;  // where summaries begin in --help
+constexpr int kMostWords = 1 << 20;
 constexpr std::size_t kSummaryWidth = 64;
 constexpr std::size_t kTextWidth = 96;
 
@@ -220,8 +221,10 @@ void Command::option(const OptionText& text, Accept accept, bool required) {
     accept(name, values);
     return true;
   };
-  app_->add_option(text.name, callback, wrapped(text.summary, kSummaryWidth))
-      ->option_text(text.value)
+  CLI::Option* option = app_->add_option(text.name, callback, wrapped(text.summary, kSummaryWidth));
+  // "FILE..." takes any number of words.
+  if (text.value.ends_with("...")) option->expected(1, kMostWords);
+  option->option_text(text.value)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group_)
       ->required(required);

@@ -18,7 +18,7 @@ namespace doppler::cli {
 // An option or argument as --help shows it.
 struct OptionText {
   std::string name;     // "--seed"; "--task,--tasks"; a positional argument without dashes: "FILE"
-  std::string value;    // what stands for its value: "N"
+  std::string value;    // what stands for its value: "N"; "FILE..." for any number of words
   std::string summary;  // one sentence or two
 };
 

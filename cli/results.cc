@@ -17,6 +17,7 @@
 #include "cli/parallel.h"
 #include "cli/problem.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
 #include "graphs/error.h"
 #include "graphs/file.h"
 
@@ -51,6 +52,8 @@ bool is_done(const PlannedRow& row, const std::string& path) {
 std::vector<PlannedRow> plan_rows(const ResultGrid& grid, const std::vector<Task>& tasks) {
   std::vector<PlannedRow> rows;
   std::set<std::string> names;
+  StoredSettings settings;
+  put_settings(grid.settings, settings);
   for (const Task& task : tasks) {
     for (const std::string& spelling : grid.agents) {
       named_agent(spelling);  // a slip is told before any run
@@ -63,13 +66,18 @@ std::vector<PlannedRow> plan_rows(const ResultGrid& grid, const std::vector<Task
                               .agent = canonical_agent(spelling),
                               .seed = static_cast<std::uint64_t>(grid.first_seed + s),
                               .max_evaluations = is_heuristic ? 1 : budget,
-                              .max_seconds = is_heuristic ? kNoLimit : grid.seconds};
+                              .max_seconds = is_heuristic ? kNoLimit : grid.seconds,
+                              .settings = settings};
           if (names.insert(key.file_name()).second) rows.push_back({&task, key});
         }
       }
     }
   }
   return rows;
+}
+
+Task task_of(const ResultKey& key) {
+  return make_problem_of_task(key.task, settings_of(key.settings));
 }
 
 RowsDone run_rows(const std::vector<PlannedRow>& rows, const std::string& folder, int jobs) {
@@ -87,7 +95,7 @@ RowsDone run_rows(const std::vector<PlannedRow>& rows, const std::string& folder
   std::mutex mutex;  // of `done`
   side_by_side(missing.size(), jobs, [&](std::size_t i) {
     const PlannedRow& row = rows[missing[i]];
-    const std::string what = row.key.task + "  " + row.key.agent;
+    const std::string what = row.key.task_text() + "  " + row.key.agent;
     std::string failure;
     try {
       save(path_of(row), to_json(run_row(row.key, *row.task, DOPPLER_VERSION)));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/problem.h"
 #include "env/task.h"
 #include "leaderboard/result_row.h"
 
@@ -19,6 +20,7 @@ struct ResultGrid {
   double seconds = std::numeric_limits<double>::infinity();
   std::int64_t first_seed = 0;
   std::int64_t n_seeds = 1;
+  SettingOptions settings = {};  // of every task
 };
 
 // One row to be.
@@ -27,9 +29,13 @@ struct PlannedRow {
   ResultKey key = {};
 };
 
-// Every row of a grid, each once. Heuristics have one evaluation, whatever the budget; an agent
-// that is the same for every seed, on a task without luck, has one seed.
+// Every row of a grid, each once; `tasks` have its settings. Heuristics have one evaluation,
+// whatever the budget; an agent that is the same for every seed, on a task without luck, has one
+// seed.
 std::vector<PlannedRow> plan_rows(const ResultGrid& grid, const std::vector<Task>& tasks);
+
+// The task of a row, its settings included; not its luck.
+Task task_of(const ResultKey& key);
 
 struct RowsDone {
   std::int64_t n_made = 0;

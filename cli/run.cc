@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/interrupt.h"
+#include "cli/launch.h"
 #include "cli/output.h"
 #include "graphs/error.h"
 
@@ -35,6 +36,7 @@ void add_commands(Command& program) {
   add_record(program);
   add_dataset(program);
   add_results(program);
+  add_leaderboard(program);
   add_bench(program);
 }
 
@@ -57,6 +59,7 @@ int run_command(int argc, const char* const* argv) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
     end_on_interrupt();
+    note_arguments(argc, argv);
     run_command_line(argc, argv, add_commands);
     return 0;
   } catch (const BrokenPipe&) {

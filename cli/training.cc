@@ -1,11 +1,10 @@
 #include "cli/training.h"
 
 #include <filesystem>
-#include <map>
 #include <utility>
 
+#include "cli/settings.h"
 #include "graphs/error.h"
-#include "graphs/number_text.h"
 
 namespace doppler::cli {
 namespace {
@@ -37,52 +36,6 @@ CheckpointInterval interval_of(const std::string& text) {
   }
 }
 
-void put_settings(const SettingOptions& options, std::map<std::string, ParameterValue>& settings) {
-  const auto put = [&](const char* name, const auto& value) {
-    if (value) settings[name] = *value;
-  };
-  put("network", options.network);
-  put("choice", options.choice);
-  put("schedule", options.schedule);
-  put("inputs", options.inputs);
-  put("noise", options.noise);
-  put("enforce_memory", options.enforce_memory);
-  put("streams", options.streams);
-  if (options.profile) settings["profile"] = absolute(*options.profile);
-}
-
-// What put_settings() stored; a setting from a file is as strict as an option.
-SettingOptions settings_of(const std::map<std::string, ParameterValue>& settings) {
-  SettingOptions options;
-  const auto text = [](const std::string& name, const ParameterValue& value) {
-    if (const auto* found = std::get_if<std::string>(&value)) return *found;
-    if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
-    if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
-    throw UsageError("settings: " + name + " is true or false; give a number or a name");
-  };
-  const std::map<std::string, Accept> known = {
-      {"network", into(options.network)},        {"choice", into(options.choice)},
-      {"schedule", into(options.schedule)},      {"inputs", into(options.inputs)},
-      {"noise", into(options.noise, 0.0, 10.0)}, {"streams", into(options.streams, 1, 1024)},
-      {"profile", into(options.profile)}};
-  for (const auto& [name, value] : settings) {
-    if (name == "enforce_memory") {
-      const bool* enforce = std::get_if<bool>(&value);
-      if (enforce == nullptr) throw UsageError("settings: enforce_memory takes true or false");
-      options.enforce_memory = *enforce;
-      continue;
-    }
-    const auto found = known.find(name);
-    if (found == known.end()) {
-      std::vector<std::string> names = {"enforce_memory"};
-      for (const auto& [known_name, accept] : known) names.push_back(known_name);
-      throw_unknown_name("setting", name, names);
-    }
-    found->second("settings: " + name, {text(name, value)});
-  }
-  return options;
-}
-
 }  // namespace
 
 void add_training_options(Command& command, TrainingOptions& options) {
@@ -91,9 +44,19 @@ void add_training_options(Command& command, TrainingOptions& options) {
   command.option({"--stages", "1,2", "1: imitation, 2: simulator, 3: real engine. Default 1,2"},
                  into(options.stages));
   command.option({"--evaluations", "N",
-                  "The most runs of the engine, all tasks and stages together; 0: as many as the "
-                  "agent's parameters say. Default 10000"},
+                  "The most runs of the simulator, all tasks and stages together; 0: as many as "
+                  "the agent's parameters say. Default 10000"},
                  into(options.evaluations, 0));
+  command.option({"--engine", "NAME",
+                  "Stage 3: the engine that is learnt on, with parameters: cpu, cuda, "
+                  "'simulator(bandwidth=0.25,noise=0.1)'. Default cpu"},
+                 into(options.engine));
+  command.option({"--executions", "N", "Stage 3: the most runs of that engine. Default 500"},
+                 into(options.executions, 1));
+  command.option({"--regret", "SHARE",
+                  "Stage 3: what exploring may cost in all, as a share of the time of --executions "
+                  "runs of the first assignment. Default 0.1"},
+                 into(options.regret, 0.0));
   command.option({"--seconds", "S", "The most seconds, of all sessions. Default: no limit"},
                  into(options.seconds, 0.0));
   command.option({"--seed", "N", "Of all luck. Default 0"}, into(options.seed, 0));
@@ -153,6 +116,9 @@ TrainingConfig with_options(TrainingConfig config, const TrainingOptions& option
   if (options.agent) config.agent = *options.agent;
   if (!options.stages.empty()) train.stages = stages_of(options.stages);
   if (options.evaluations) train.max_evaluations = *options.evaluations;
+  if (options.engine) train.engine = *options.engine;
+  if (options.executions) train.max_executions = *options.executions;
+  if (options.regret) train.max_regret = *options.regret;
   if (options.seconds) train.max_seconds = *options.seconds;
   if (options.seed) train.seed = static_cast<std::uint64_t>(*options.seed);
   if (options.threads) train.n_threads = static_cast<int>(*options.threads);

@@ -21,6 +21,9 @@ struct TrainingOptions {
   std::optional<std::string> agent = {};
   std::vector<std::string> stages = {};
   std::optional<std::int64_t> evaluations = {};
+  std::optional<std::string> engine = {};
+  std::optional<std::int64_t> executions = {};
+  std::optional<double> regret = {};
   std::optional<double> seconds = {};
   std::optional<std::int64_t> seed = {};
   std::optional<std::int64_t> threads = {};

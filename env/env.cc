@@ -61,7 +61,8 @@ void Env::reset(const ResetOptions& options) {
   initial_seed_ = draw();
   const std::size_t task = options.task.value_or(static_cast<std::size_t>(drawn_task));
   const RunOptions& run_options = model_->tasks()[task].placement->task().options;
-  engine_seed_ = draws_luck(run_options) ? drawn_seed : run_options.seed;
+  const bool lucky = draws_luck(run_options) || model_->options().engine != "simulator";
+  engine_seed_ = lucky ? drawn_seed : run_options.seed;
   measured_.clear();
   begin_episode(task);
 }

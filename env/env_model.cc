@@ -113,8 +113,8 @@ EnvModel::EnvModel(std::vector<Task> tasks, EnvOptions options)
   if (options_.factored && options_.mode != "joint") {
     throw InvalidError("factored actions are for mode joint, not for " + options_.mode);
   }
-  engines_->is_simulator = NamedCall::parse(options_.engine).name == "simulator";
   engines_->other.emplace(options_.engine);  // an unknown name is told here
+  engines_->is_simulator = engines_->other->spelling() == "simulator";
   engines_->simulators.resize(tasks.size());
 
   std::set<std::string> kinds;

@@ -1,19 +1,14 @@
 #include "executor/cpu/cpu_engine.h"
 #include "executor/cuda/cuda_engine.h"
 #include "executor/engine.h"
-#include "executor/simulator/simulator.h"
+#include "executor/simulator/simulator_engine.h"
 
 namespace doppler {
 
 const Registry<EngineEntry>& engines() {
   static const Registry<EngineEntry> registry = [] {
     Registry<EngineEntry> built_in("engine");
-    EngineEntry simulator;
-    simulator.name = "simulator";
-    simulator.summary = "discrete-event simulation of a work-conserving system";
-    simulator.source = "DOPPLER paper, section 4.1 (work-conserving execution)";
-    simulator.make = [](const Parameters&) { return make_simulator_engine(); };
-    built_in.add(std::move(simulator));
+    built_in.add(simulator_engine_entry());
     built_in.add(cpu_engine_entry());
     built_in.add(cuda_engine_entry());
     return built_in;

@@ -21,7 +21,7 @@ double analytical_seconds(const Graph& graph, NodeId node, const Device& device)
   return device.launch_overhead + std::max(arithmetic, memory);
 }
 
-// `signature` is that of the node; only a profile looks at it.
+// Without scales. `signature` is that of the node; only a profile looks at it.
 double seconds_of(const CostModel& model, const Graph& graph, NodeId node, const Cluster& cluster,
                   DeviceId device, const std::string& signature) {
   if (model.kind() == CostModel::Kind::raw) {
@@ -41,14 +41,44 @@ double seconds_of(const CostModel& model, const Graph& graph, NodeId node, const
 }
 
 // Whether the model gives every node the same time on both devices.
-bool price_alike(const CostModel& model, const Device& a, const Device& b) {
+bool price_alike(const CostModel& model, const Graph& graph, const Cluster& cluster, DeviceId first,
+                 DeviceId second) {
+  const std::vector<double>& scales = model.scales().compute;
+  if (!scales.empty() &&
+      (scales.size() != cluster.n_devices() || scales[first.index()] != scales[second.index()])) {
+    return false;
+  }
+  if (model.kind() == CostModel::Kind::raw) return graph.raw_devices() <= 1;
+  const Device& a = cluster.device(first);
+  const Device& b = cluster.device(second);
   if (model.kind() == CostModel::Kind::profile && a.kind != b.kind) return false;
   return a.flops == b.flops && a.bandwidth == b.bandwidth && a.launch_overhead == b.launch_overhead;
+}
+
+void check_scales(const CostScales& scales, const Graph& graph, const Cluster& cluster) {
+  const std::size_t n_devices = cluster.n_devices();
+  const auto refuse = [&](const char* what, std::size_t size, const std::string& wanted) {
+    throw InvalidError("the cost scales have " + std::to_string(size) + " factors of " + what +
+                       ", but graph " + doppler::quoted(graph.name()) + " on cluster " +
+                       doppler::quoted(cluster.name()) + " needs " + wanted);
+  };
+  if (!scales.compute.empty() && scales.compute.size() != n_devices &&
+      scales.compute.size() != n_devices * graph.n_nodes()) {
+    refuse("compute", scales.compute.size(),
+           std::to_string(n_devices) + " or " + std::to_string(n_devices * graph.n_nodes()));
+  }
+  for (const auto& [name, factors] :
+       {std::pair("latency", &scales.latency), std::pair("bandwidth", &scales.bandwidth)}) {
+    if (!factors->empty() && factors->size() != n_devices * n_devices) {
+      refuse(name, factors->size(), std::to_string(n_devices * n_devices));
+    }
+  }
 }
 
 // Everything that can be told without pricing the nodes.
 void check_fit(const CostModel& model, const Graph& graph, const Cluster& cluster) {
   const std::size_t n_devices = cluster.n_devices();
+  check_scales(model.scales(), graph, cluster);
   if (model.kind() == CostModel::Kind::raw) {
     const std::size_t n = graph.raw_devices();
     if (n == 0 && graph.n_nodes() > 0) {
@@ -86,6 +116,13 @@ double most_transfer_seconds(const CostModel& model, const Graph& graph, const C
   for (const Link& link : parts.links) take(link.latency, link.bandwidth);
   if (parts.default_link) take(parts.default_link->latency, parts.default_link->bandwidth);
   for (const auto& [pair, time] : model.profile().links) take(time.latency, time.bandwidth);
+  const CostScales& scales = model.scales();
+  if (!scales.latency.empty()) {
+    latency *= *std::max_element(scales.latency.begin(), scales.latency.end());
+  }
+  if (!scales.bandwidth.empty()) {
+    seconds_per_byte /= *std::min_element(scales.bandwidth.begin(), scales.bandwidth.end());
+  }
   double bytes = 0;
   for (std::size_t t = 0; t < graph.n_tensors(); ++t) {
     bytes += graph.tensor_bytes(TensorId{static_cast<std::int64_t>(t)});
@@ -99,7 +136,9 @@ double most_transfer_seconds(const CostModel& model, const Graph& graph, const C
 // Means over the ordered pairs of different devices, as the model sees them.
 std::pair<double, double> mean_link(const CostModel& model, const Cluster& cluster) {
   const auto& measured = model.profile().links;
-  if (measured.empty()) return {cluster.mean_latency(), cluster.mean_seconds_per_byte()};
+  const CostScales& scales = model.scales();
+  const bool scaled = !scales.latency.empty() || !scales.bandwidth.empty();
+  if (measured.empty() && !scaled) return {cluster.mean_latency(), cluster.mean_seconds_per_byte()};
   const auto n_devices = static_cast<std::int64_t>(cluster.n_devices());
   double latency = 0;
   double seconds_per_byte = 0;
@@ -107,12 +146,13 @@ std::pair<double, double> mean_link(const CostModel& model, const Cluster& clust
   for (std::int64_t from = 0; from < n_devices; ++from) {
     for (std::int64_t to = 0; to < n_devices; ++to) {
       if (from == to) continue;
-      if (next != measured.end() && next->first == std::pair(DeviceId{from}, DeviceId{to})) {
+      if (!scaled && next != measured.end() &&
+          next->first == std::pair(DeviceId{from}, DeviceId{to})) {
         latency += next->second.latency;
         seconds_per_byte += 1 / next->second.bandwidth;
         ++next;
       } else {
-        const Route route = cluster.route(DeviceId{from}, DeviceId{to});
+        const Route route = model.route(cluster, DeviceId{from}, DeviceId{to});
         latency += route.latency;
         seconds_per_byte += 1 / route.bandwidth;
       }
@@ -191,6 +231,21 @@ CostModel CostModel::measured(Profile profile) {
   return model;
 }
 
+CostModel CostModel::scaled(CostScales scales) const {
+  for (const auto& [name, factors] :
+       {std::pair("compute", &scales.compute), std::pair("latency", &scales.latency),
+        std::pair("bandwidth", &scales.bandwidth)}) {
+    for (double factor : *factors) {
+      if (factor > 0 && std::isfinite(factor)) continue;
+      throw InvalidError(std::string("cost scales: a factor of ") + name + " is " +
+                         number_text(factor) + "; give a finite number above 0");
+    }
+  }
+  CostModel model = *this;
+  model.scales_ = std::move(scales);
+  return model;
+}
+
 CostModel CostModel::of(const Graph& graph) {
   return graph.raw_devices() > 0 ? raw() : analytical();
 }
@@ -198,7 +253,8 @@ CostModel CostModel::of(const Graph& graph) {
 double CostModel::compute(const Graph& graph, NodeId node, const Cluster& cluster,
                           DeviceId device) const {
   const bool by_signature = kind_ == Kind::profile;
-  return seconds_of(*this, graph, node, cluster, device,
+  return scales_.of(node, device, cluster.n_devices()) *
+         seconds_of(*this, graph, node, cluster, device,
                     by_signature ? Profile::signature(graph, node) : std::string());
 }
 
@@ -211,6 +267,9 @@ Route CostModel::route(const Cluster& cluster, DeviceId from, DeviceId to) const
       route.bandwidth = found->second.bandwidth;
     }
   }
+  const std::size_t pair = from.index() * cluster.n_devices() + to.index();
+  if (!scales_.latency.empty()) route.latency *= scales_.latency[pair];
+  if (!scales_.bandwidth.empty()) route.bandwidth *= scales_.bandwidth[pair];
   return route;
 }
 
@@ -242,6 +301,12 @@ std::uint64_t CostModel::hash() const {
     hasher.add(std::uint64_t{pair.first.index()}).add(std::uint64_t{pair.second.index()});
     hasher.add(time.latency).add(time.bandwidth);
   }
+  if (scales_ == CostScales{}) return hasher.digest();
+  for (const std::vector<double>* factors :
+       {&scales_.compute, &scales_.latency, &scales_.bandwidth}) {
+    hasher.add(std::uint64_t{factors->size()});
+    for (double factor : *factors) hasher.add(factor);
+  }
   return hasher.digest();
 }
 
@@ -252,24 +317,21 @@ std::ostream& operator<<(std::ostream& out, const CostModel& cost_model) {
     for (const auto& [kind, times] : cost_model.profile().compute) n_times += times.size();
     out << " (" << n_times << " node times, " << cost_model.profile().links.size() << " links)";
   }
+  if (!(cost_model.scales() == CostScales{})) out << ", scaled";
   return out;
 }
 
 CostTable::CostTable(const Graph& graph, const Cluster& cluster, const CostModel& cost_model) {
   check_fit(cost_model, graph, cluster);
   const std::size_t n_devices = cluster.n_devices();
-  const bool raw = cost_model.kind() == CostModel::Kind::raw;
-  const bool alike = raw && graph.raw_devices() <= 1;
 
   std::vector<DeviceId> device_of_column;
   std::vector<double> n_alike;
   for (std::size_t d = 0; d < n_devices; ++d) {
     const DeviceId device{static_cast<std::int64_t>(d)};
-    const auto same =
-        std::find_if(device_of_column.begin(), device_of_column.end(), [&](DeviceId other) {
-          if (raw) return alike;
-          return price_alike(cost_model, cluster.device(device), cluster.device(other));
-        });
+    const auto same = std::find_if(
+        device_of_column.begin(), device_of_column.end(),
+        [&](DeviceId other) { return price_alike(cost_model, graph, cluster, device, other); });
     column.push_back(static_cast<std::uint32_t>(same - device_of_column.begin()));
     if (same == device_of_column.end()) {
       device_of_column.push_back(device);
@@ -292,6 +354,7 @@ CostTable::CostTable(const Graph& graph, const Cluster& cluster, const CostModel
     double smallest = kUnlimited;
     for (std::size_t c = 0; c < n_columns; ++c) {
       const double time =
+          cost_model.scales().of(node, device_of_column[c], n_devices) *
           seconds_of(cost_model, graph, node, cluster, device_of_column[c], signature);
       if (!std::isfinite(time)) {
         throw InvalidError("node " + doppler::quoted(graph.name(node)) + " of graph " +

@@ -29,11 +29,27 @@ struct Profile {
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
+// By what factors a system departs from its cost model: seconds of compute, latency and bandwidth
+// are multiplied. Every factor is above 0.
+struct CostScales {
+  std::vector<double> compute = {};    // [n_devices] or [n_nodes, n_devices]; empty: 1
+  std::vector<double> latency = {};    // [n_devices, n_devices] from, to; empty: 1
+  std::vector<double> bandwidth = {};  // the same
+
+  // The factor of `node` on `device`, on a cluster of `n_devices`.
+  [[nodiscard]] double of(NodeId node, DeviceId device, std::size_t n_devices) const {
+    if (compute.empty()) return 1;
+    const std::size_t row = compute.size() == n_devices ? 0 : node.index() * n_devices;
+    return compute[row + device.index()];
+  }
+  friend bool operator==(const CostScales&, const CostScales&) = default;
+};
+
 // Where the seconds come from. A regular value; const members are thread safe.
 //   analytical: launch overhead + max(FLOPs / effective rate, (bytes read + written) / bandwidth)
 //   profile: measured seconds; a node without a measurement falls back to analytical
 //   raw: the graph's own numbers (Graph::raw_compute), the same on every device or one a device
-// A transfer of x bytes over a route takes latency + x / bandwidth in each.
+// A transfer of x bytes over a route takes latency + x / bandwidth in each. Scales multiply them.
 class CostModel {
  public:
   enum class Kind : std::uint8_t { analytical, profile, raw };
@@ -45,9 +61,13 @@ class CostModel {
   static CostModel measured(Profile profile);
   // raw if the graph carries raw costs, analytical otherwise.
   static CostModel of(const Graph& graph);
+  // This model with these scales in place of its own. Throws InvalidError for a factor that is not
+  // finite or not above 0; check() tells whether the numbers of factors fit.
+  [[nodiscard]] CostModel scaled(CostScales scales) const;
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] const Profile& profile() const { return profile_; }
+  [[nodiscard]] const CostScales& scales() const { return scales_; }
 
   // Seconds of `node` on `device`; finite and >= 0. Requires a graph and cluster that pass check().
   [[nodiscard]] double compute(const Graph& graph, NodeId node, const Cluster& cluster,
@@ -55,8 +75,8 @@ class CostModel {
   // Latency and bandwidth between two different devices, as this model sees them.
   [[nodiscard]] Route route(const Cluster& cluster, DeviceId from, DeviceId to) const;
 
-  // Throws InvalidError unless this model can price the graph on the cluster (raw costs of another
-  // number of devices, raw without costs, times that overflow).
+  // Throws InvalidError unless this model can price the graph on the cluster (raw costs or scales
+  // of another number of devices, raw without costs, times that overflow).
   void check(const Graph& graph, const Cluster& cluster) const;
 
   [[nodiscard]] std::uint64_t hash() const;
@@ -66,6 +86,7 @@ class CostModel {
  private:
   Kind kind_ = Kind::analytical;
   Profile profile_;
+  CostScales scales_;
 };
 
 // All compute times of a graph on a cluster in flat arrays: devices that are alike share a column.

@@ -23,9 +23,13 @@ struct ResultKey {
   std::uint64_t seed = 0;
   std::int64_t max_evaluations = 1;
   double max_seconds = std::numeric_limits<double>::infinity();
+  // Engine settings other than the task's own, by name: {"noise", 0.1}.
+  std::map<std::string, ParameterValue> settings = {};
 
   // Of the row's file: readable, and different for different keys.
   [[nodiscard]] std::string file_name() const;
+  // The task, with the settings if there are any: "ffnn@p100x4 (noise=0.1)".
+  [[nodiscard]] std::string task_text() const;
   friend bool operator==(const ResultKey&, const ResultKey&) = default;
 };
 
@@ -45,9 +49,9 @@ struct ResultRow {
   friend bool operator==(const ResultRow&, const ResultRow&) = default;
 };
 
-// Runs the agent. The key's seed is that of the agent and, where the task has noise or random
-// choice, of its luck. Throws what assign() and make_agent() throw, and RunError for a makespan
-// below a lower bound that is proved.
+// Runs the agent; `task` has the key's settings. The key's seed is that of the agent and, where the
+// task has noise or random choice, of its luck. Throws what assign() and make_agent() throw, and
+// RunError for a makespan below a lower bound that is proved.
 ResultRow run_row(const ResultKey& key, const Task& task, const std::string& code_version);
 
 // read(write(row)) == row. Throws ParseError that names `source` and the place.

@@ -3,12 +3,42 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "graphs/error.h"
 
 namespace doppler {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json summary_json(const ResultSummary& summary) {
+  Json makespans = Json::array();
+  Json seeds = Json::array();
+  for (const ResultRow* row : summary.rows) {
+    makespans.push_back(number_or_null(row->makespan));
+    seeds.push_back(row->key.seed);
+  }
+  return {{"task", summary.task},
+          {"agent", summary.agent},
+          {"max_evaluations", summary.max_evaluations},
+          {"max_seconds", number_or_null(summary.max_seconds)},
+          {"median", number_or_null(summary.median_makespan)},
+          {"least", number_or_null(summary.least_makespan)},
+          {"largest", number_or_null(summary.largest_makespan)},
+          {"over_best", or_null(summary.over_best)},
+          {"over_bound", or_null(summary.over_bound)},
+          {"lower_bound", summary.lower_bound},
+          {"evaluations", summary.median_evaluations},
+          {"seconds", summary.median_seconds},
+          {"seeds", std::move(seeds)},
+          {"makespans", std::move(makespans)}};
+}
 
 // The share by which a value exceeds `least`; nothing where that means nothing.
 std::optional<double> excess(double value, double least) {
@@ -52,19 +82,20 @@ std::vector<ResultSummary> summarise(std::span<const ResultRow> rows) {
   std::map<std::string, double> best;  // by task
   for (const ResultRow& row : rows) {
     const ResultKey& key = row.key;
-    ResultSummary& group = groups[{key.task, key.max_evaluations, key.max_seconds, key.agent}];
+    ResultSummary& group =
+        groups[{key.task_text(), key.max_evaluations, key.max_seconds, key.agent}];
     for (const ResultRow* other : group.rows) {
       if (other->key.seed != key.seed) continue;
-      throw InvalidError("two rows are of task '" + key.task + "', agent '" + key.agent +
+      throw InvalidError("two rows are of task '" + key.task_text() + "', agent '" + key.agent +
                          "', seed " + std::to_string(key.seed) + " and " +
                          std::to_string(key.max_evaluations) + " evaluations; keep one of them");
     }
-    group.task = key.task;
+    group.task = key.task_text();
     group.agent = key.agent;
     group.max_evaluations = key.max_evaluations;
     group.max_seconds = key.max_seconds;
     group.rows.push_back(&row);
-    const auto [place, is_new] = best.emplace(key.task, row.makespan);
+    const auto [place, is_new] = best.emplace(group.task, row.makespan);
     if (!is_new) place->second = std::min(place->second, row.makespan);
   }
   std::vector<ResultSummary> summaries;
@@ -78,6 +109,12 @@ std::vector<ResultSummary> summarise(std::span<const ResultRow> rows) {
                             std::tie(b.task, b.max_evaluations, b.max_seconds, b.median_makespan);
                    });
   return summaries;
+}
+
+Json table_json(std::size_t n_rows, std::span<const ResultSummary> summaries) {
+  Json list = Json::array();
+  for (const ResultSummary& summary : summaries) list.push_back(summary_json(summary));
+  return {{"rows", n_rows}, {"summaries", std::move(list)}};
 }
 
 }  // namespace doppler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,5 +36,8 @@ struct ResultSummary {
 // Sorted by task, then budget, then median. Refers to the rows. Throws InvalidError if two rows
 // have the same key.
 std::vector<ResultSummary> summarise(std::span<const ResultRow> rows);
+
+// The summaries of so many rows as an object with full figures; null: out of memory, or no limit.
+nlohmann::ordered_json table_json(std::size_t n_rows, std::span<const ResultSummary> summaries);
 
 }  // namespace doppler

@@ -24,10 +24,6 @@ Json binary(const std::string& bytes) { return Json::binary({bytes.begin(), byte
 }  // namespace
 
 void check_doppler_options(const TrainOptions& options) {
-  if (has_stage(options, 3)) {
-    throw UsageError(
-        "stage 3 learns on the real engine, which doppler does not do yet; give --stages 1,2");
-  }
   if (options.device != "cpu") {
     throw UsageError(
         "doppler(preset=best) spends its time in rollouts and has its gradients on the "
@@ -76,7 +72,7 @@ void DopplerTrainer::start_search() {
   const auto most =
       static_cast<std::size_t>(std::max<std::int64_t>(1, run_.max_evaluations / kFirstShare));
   if (policy_.network.options().n_heads > 0 && first.size() > most) first.resize(most);
-  // Stage I alone: what it has learnt is measured, once.
+  // Without stage II: what it starts from is measured, once.
   const std::int64_t n_evaluations = has_stage(run_, 2) ? run_.max_evaluations : 1;
   search_.emplace(model_, std::move(latents), std::move(first),
                   AssignOptions{.seed = run_.seed,
@@ -85,6 +81,22 @@ void DopplerTrainer::start_search() {
                                 .on_better = run_.on_better});
   search_->set_options(options_.search);
   search_->set_threads(pool_.get());
+}
+
+void DopplerTrainer::start_online() {
+  std::vector<Head> heads;
+  for (const HeadSearch::Parent& parent : search_->parents()) {
+    if (heads.size() < kHeadsKept) heads.push_back(parent.head);
+  }
+  for (const Head& head : policy_.heads) {
+    if (heads.size() < 2 * kHeadsKept) heads.push_back(head);
+  }
+  online_ = std::make_unique<OnlineSearch>(
+      model_, policy_.network, std::pair(std::move(heads), search_->evaluations().best()),
+      OnlineSearchOptions{.engine = run_.engine,
+                          .max_executions = run_.max_executions,
+                          .max_regret = run_.max_regret,
+                          .seed = run_.seed});
 }
 
 void DopplerTrainer::imitate() {
@@ -103,7 +115,13 @@ bool DopplerTrainer::update() {
     if (++n_updates_ == n_imitation_updates_) start_search();
     return true;
   }
-  if (!search_->update()) return false;
+  if (!online_ && search_->update()) {
+    ++n_updates_;
+    return true;
+  }
+  if (!has_stage(run_, 3)) return false;
+  if (!online_) start_online();
+  if (!online_->update()) return false;
   ++n_updates_;
   return true;
 }
@@ -126,10 +144,19 @@ TrainProgress DopplerTrainer::progress() const {
   progress.best_makespan = evaluations.best_makespan();
   progress.values = {{"mean_makespan", search_->mean_makespan()},
                      {"improving", search_->improving() ? 1 : 0}};
+  if (has_stage(run_, 3)) progress.share /= 2;
+  if (!online_) return progress;
+  progress.stage = 3;
+  progress.executions = online_->n_executions();
+  progress.share = (1 + online_->share()) / 2;
+  progress.values = online_->values();
   return progress;
 }
 
 Decision DopplerTrainer::best(std::size_t /*task*/) const {
+  if (online_ && online_->n_executions() > 0) {
+    return {.assignment = online_->best(), .evaluations = search_->evaluations().n_used()};
+  }
   if (search_ && search_->evaluations().n_used() > 0) return search_->evaluations().decision();
   const Latents latents = policy_.network.latents(inputs_);
   HeadRollout rollout(model_, latents);
@@ -139,7 +166,10 @@ Decision DopplerTrainer::best(std::size_t /*task*/) const {
 
 std::string DopplerTrainer::policy() const {
   std::vector<Head> heads;
-  if (search_) {
+  if (online_) {
+    heads = online_->heads();
+    if (heads.size() > kHeadsKept) heads.resize(kHeadsKept);
+  } else if (search_) {
     for (const HeadSearch::Parent& parent : search_->parents()) {
       if (heads.size() < kHeadsKept) heads.push_back(parent.head);
     }
@@ -155,7 +185,8 @@ std::string DopplerTrainer::state() const {
                 {"loss", loss_},
                 {"network", binary(policy_.network.state())},
                 {"imitation", imitation_ ? imitation_->state() : Json()},
-                {"search", search_ ? search_->state() : Json()}};
+                {"search", search_ ? search_->state() : Json()},
+                {"online", online_ ? online_->state() : Json()}};
   std::string bytes;
   Json::to_cbor(state, bytes);
   return bytes;
@@ -173,6 +204,11 @@ void DopplerTrainer::restore(std::string_view bytes) {
     if (!state.at("search").is_null()) {
       start_search();
       search_->restore(state.at("search"));
+    }
+    online_.reset();
+    if (!state.at("online").is_null()) {
+      start_online();
+      online_->restore(state.at("online"));
     }
   } catch (const Json::exception& error) {
     throw ParseError(std::string("this is no state of a doppler run: ") + error.what());

@@ -1,4 +1,4 @@
-// Stages I and II of `doppler` on one task.
+// The three stages of `doppler` on one task.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 #include "agents/learned/doppler_policy.h"
 #include "agents/learned/head_search.h"
 #include "agents/learned/imitation.h"
+#include "agents/learned/online_search.h"
 #include "agents/training.h"
 
 namespace doppler {
@@ -25,7 +26,8 @@ struct DopplerTrainerOptions {
 // a named teacher the linear rules of partner-list and of critical-path stand for it: they are
 // heads themselves, so nothing needs to be learnt; with stage I alone it is critical-path. Stage II
 // is HeadSearch; the network stays as stage I or the initial policy has it, so that heads that were
-// measured keep their makespans.
+// measured keep their makespans. Stage III is OnlineSearch, from what stage II has come to, or
+// without it from what the first head decides.
 class DopplerTrainer : public Trainer {
  public:
   // Requires a problem of one task.
@@ -41,6 +43,7 @@ class DopplerTrainer : public Trainer {
  private:
   void imitate();
   void start_search();
+  void start_online();
 
   DopplerTrainerOptions options_;
   TrainOptions run_;
@@ -56,9 +59,10 @@ class DopplerTrainer : public Trainer {
   std::int64_t n_updates_ = 0;
   double loss_ = 0;
   std::optional<HeadSearch> search_;
+  std::unique_ptr<OnlineSearch> online_;
 };
 
-// Throws UsageError for stages or a device that `doppler` does not have.
+// Throws UsageError for a device that `doppler` does not have.
 void check_doppler_options(const TrainOptions& options);
 
 }  // namespace doppler

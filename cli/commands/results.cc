@@ -23,8 +23,6 @@
 namespace doppler::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr HelpText kHelp = {
     .summary = "Grids of runs, a file each: run, table, plot, check",
     .details = R"(A row is one run of an agent on a task with a seed and a budget, with its
@@ -84,7 +82,7 @@ void run_grid(const RunOptionsOfGrid& options) {
   }
   std::vector<Task> tasks;
   for (const std::string& spelling : grid.tasks) {
-    tasks.push_back(make_problem_of_task(spelling, {}));
+    tasks.push_back(make_problem_of_task(spelling, grid.settings));
   }
   const std::vector<PlannedRow> planned = plan_rows(grid, tasks);
   const RowsDone done = run_rows(planned, options.rows, static_cast<int>(options.jobs));
@@ -169,31 +167,6 @@ std::string markdown_text(std::span<const ResultSummary> summaries) {
   return text;
 }
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json summary_json(const ResultSummary& summary) {
-  Json makespans = Json::array();
-  Json seeds = Json::array();
-  for (const ResultRow* row : summary.rows) {
-    makespans.push_back(number_or_null(row->makespan));
-    seeds.push_back(row->key.seed);
-  }
-  return {{"task", summary.task},
-          {"agent", summary.agent},
-          {"max_evaluations", summary.max_evaluations},
-          {"max_seconds", number_or_null(summary.max_seconds)},
-          {"median", number_or_null(summary.median_makespan)},
-          {"least", number_or_null(summary.least_makespan)},
-          {"largest", number_or_null(summary.largest_makespan)},
-          {"over_best", json_or_null(summary.over_best)},
-          {"over_bound", json_or_null(summary.over_bound)},
-          {"lower_bound", summary.lower_bound},
-          {"evaluations", summary.median_evaluations},
-          {"seconds", summary.median_seconds},
-          {"seeds", std::move(seeds)},
-          {"makespans", std::move(makespans)}};
-}
-
 void show_table(const ShowOptions& options) {
   check_can_save(options.out);
   if (options.json && options.markdown) {
@@ -202,9 +175,7 @@ void show_table(const ShowOptions& options) {
   const std::vector<ResultRow> rows = read_rows(options.rows);
   const std::vector<ResultSummary> summaries = summarise(rows);
   if (options.json) {
-    Json list = Json::array();
-    for (const ResultSummary& summary : summaries) list.push_back(summary_json(summary));
-    deliver(options.out, json_text({{"rows", rows.size()}, {"summaries", std::move(list)}}));
+    deliver(options.out, json_text(table_json(rows.size(), summaries)));
   } else if (options.markdown) {
     deliver(options.out, markdown_text(summaries));
   } else {
@@ -238,7 +209,7 @@ void check(const ShowOptions& options) {
   const std::vector<ResultRow> rows = read_rows(options.rows);
   for (const ResultRow& row : rows) {
     try {
-      check_row(row, make_problem_of_task(row.key.task, {}));
+      check_row(row, task_of(row.key));
     } catch (const Error& error) {
       throw RunError(options.rows + "/" + row.key.file_name() + ": " + error.what());
     }
@@ -272,6 +243,7 @@ void add_run(Command& results) {
       {"--jobs", "N", "Runs side by side; 0: one a core. More may disturb seconds. Default 1"},
       into(options->jobs, 0, 1024));
   command.flag("--json", "Print an object", options->json);
+  add_setting_options(command, options->grid.settings);
   command.run([options] { run_grid(*options); });
 }
 

@@ -28,7 +28,7 @@ best_assignment.json (for several tasks best_assignments/) and checkpoint.bin. C
 update under way with a checkpoint; --resume --out DIR goes on from the last one, on one thread to
 the same result as without a break. A run that goes on may change --seconds, --threads and
 --checkpoint-every. --json prints an object: state (over, out_of_seconds), updates, episodes,
-evaluations, seconds, policy, and for each task makespan, lower_bound and assignment file.)",
+evaluations, executions, seconds, policy, and for each task makespan, lower_bound and assignment file.)",
     .examples = R"(doppler-gym train --agent doppler --task llama-layer@p100x4 --out run
 doppler-gym train --resume --out run
 doppler-gym train --agent doppler --graph model.json --cluster p100x4 --init-from run --out tuned)"};
@@ -107,6 +107,7 @@ class TrainingProgress {
     std::string text = "stage " + std::to_string(now.stage) + "  update " +
                        std::to_string(now.updates) + "  " + std::to_string(now.evaluations) +
                        " evaluations  ";
+    if (now.executions > 0) text += std::to_string(now.executions) + " executions  ";
     const auto episodes = static_cast<double>(now.episodes - first_.episodes);
     if (spent > 0)
       text += fixed(episodes / spent, episodes < 100 * spent ? 1 : 0) + " episodes/s  ";
@@ -172,6 +173,7 @@ Json result_json(const TrainingRun& run, bool was_over) {
           {"updates", progress.updates},
           {"episodes", progress.episodes},
           {"evaluations", progress.evaluations},
+          {"executions", progress.executions},
           {"seconds", run.seconds()},
           {"policy", run.folder().policy_path()},
           {"tasks", std::move(tasks)}};
@@ -187,9 +189,12 @@ std::string result_text(const TrainingRun& run, const std::vector<bool>& raw, bo
   } else {
     text += " has used its seconds; --resume with a larger --seconds goes on\n";
   }
-  text += "trained      " + std::to_string(progress.updates) + " updates, " +
-          std::to_string(progress.episodes) + " episodes, " + std::to_string(progress.evaluations) +
-          " evaluations in " + seconds_text(run.seconds()) + "\n";
+  text +=
+      "trained      " + std::to_string(progress.updates) + " updates, " +
+      std::to_string(progress.episodes) + " episodes, " + std::to_string(progress.evaluations) +
+      " evaluations" +
+      (progress.executions > 0 ? ", " + std::to_string(progress.executions) + " executions" : "") +
+      " in " + seconds_text(run.seconds()) + "\n";
   const std::vector<TrainedResult> results = run.results();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Unit unit = time_unit(results[i].makespan, raw[i]);

@@ -19,8 +19,9 @@ double median(std::vector<double>& values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// The seconds for which each node had its slot, what it took to start it included.
-std::vector<double> node_seconds(const Execution& execution) {
+}  // namespace
+
+std::vector<double> occupied_slot_seconds(const Execution& execution) {
   std::vector<std::size_t> order(execution.nodes.size());
   for (std::size_t v = 0; v < order.size(); ++v) order[v] = v;
   const auto key = [&](std::size_t v) {
@@ -44,7 +45,7 @@ std::vector<double> node_seconds(const Execution& execution) {
   return seconds;
 }
 
-std::vector<double> transfer_seconds(const Execution& execution) {
+std::vector<double> occupied_channel_seconds(const Execution& execution) {
   std::vector<std::size_t> order(execution.transfers.size());
   for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -63,8 +64,6 @@ std::vector<double> transfer_seconds(const Execution& execution) {
   }
   return seconds;
 }
-
-}  // namespace
 
 Profile::LinkTime fit_link(std::span<const TransferTime> transfers) {
   std::map<double, std::vector<double>> by_size;
@@ -120,12 +119,12 @@ Profile fit_profile(const Graph& graph, const Cluster& cluster,
       throw InvalidError("an execution without the timeline of its " +
                          std::to_string(graph.n_nodes()) + " nodes; record it");
     }
-    const std::vector<double> seconds = node_seconds(execution);
+    const std::vector<double> seconds = occupied_slot_seconds(execution);
     for (std::size_t v = 0; v < seconds.size(); ++v) {
       const std::string& kind = cluster.device(execution.nodes[v].device).kind;
       nodes[{kind, signatures[v]}].push_back(seconds[v]);
     }
-    const std::vector<double> sending = transfer_seconds(execution);
+    const std::vector<double> sending = occupied_channel_seconds(execution);
     for (std::size_t t = 0; t < sending.size(); ++t) {
       const TransferRun& run = execution.transfers[t];
       links[{run.from, run.to}].push_back({run.bytes, sending[t]});

@@ -121,14 +121,6 @@ Execution Worker::execute(std::uint64_t seed) {
   return record(*model_, devices_, timeline_, peaks());
 }
 
-class SimulatorEngine final : public Engine {
- public:
-  Execution run(const Graph& graph, const Cluster& cluster, const CostModel& cost_model,
-                const Assignment& assignment, const RunOptions& options) override {
-    return Simulator(graph, cluster, cost_model, options).run(assignment);
-  }
-};
-
 }  // namespace
 
 struct Simulator::State {
@@ -267,7 +259,5 @@ double Simulator::accept_move(NodeId node, DeviceId device) {
                                               : worker.makespan(options().seed);
   return state_->base_makespan;
 }
-
-std::unique_ptr<Engine> make_simulator_engine() { return std::make_unique<SimulatorEngine>(); }
 
 }  // namespace doppler

@@ -59,7 +59,4 @@ class Simulator {
   std::unique_ptr<State> state_;
 };
 
-// The engine named "simulator".
-std::unique_ptr<Engine> make_simulator_engine();
-
 }  // namespace doppler

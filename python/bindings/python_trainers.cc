@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <array>
 #include <utility>
 
 #include "python/bindings/convert.h"
@@ -32,13 +33,15 @@ class PythonTrainer final : public Trainer {
   [[nodiscard]] TrainProgress progress() const override {
     const py::gil_scoped_acquire locked;
     const py::tuple told = ask("trainer_progress");
-    TrainProgress progress{.stage = told[0].cast<int>(),
-                           .updates = told[1].cast<std::int64_t>(),
-                           .episodes = told[2].cast<std::int64_t>(),
-                           .evaluations = told[3].cast<std::int64_t>(),
-                           .share = told[4].cast<double>(),
-                           .best_makespan = told[5].cast<double>()};
-    for (const auto& [name, value] : told[6].cast<py::dict>()) {
+    const auto numbers = told[0].cast<std::array<std::int64_t, 5>>();
+    TrainProgress progress{.stage = static_cast<int>(numbers[0]),
+                           .updates = numbers[1],
+                           .episodes = numbers[2],
+                           .evaluations = numbers[3],
+                           .executions = numbers[4],
+                           .share = told[1].cast<double>(),
+                           .best_makespan = told[2].cast<double>()};
+    for (const auto& [name, value] : told[3].cast<py::dict>()) {
       progress.values.emplace_back(name.cast<std::string>(), value.cast<double>());
     }
     return progress;
@@ -90,7 +93,8 @@ std::unique_ptr<Trainer> make_python_trainer(const PythonTrainerSource& source,
       call_python(kModule, "make_trainer", source.agent, source.factory, source.keywords, tasks,
                   py::make_tuple(py::tuple(py::cast(options.stages)), options.seed,
                                  options.max_evaluations, options.max_seconds, options.n_threads,
-                                 options.device, to_python(options.initial_policy)));
+                                 options.device, options.engine, options.max_executions,
+                                 options.max_regret, to_python(options.initial_policy)));
   return std::make_unique<PythonTrainer>(source.agent, std::move(trainer), problem);
 }
 

@@ -94,6 +94,13 @@ const std::map<std::string, Setter>& setters() {
        [](TrainingConfig& c, py::handle v) {
          c.options.max_evaluations = integer_of(v, "evaluations", 0);
        }},
+      {"engine", [](TrainingConfig& c, py::handle v) { c.options.engine = text_of(v, "engine"); }},
+      {"executions",
+       [](TrainingConfig& c, py::handle v) {
+         c.options.max_executions = integer_of(v, "executions", 1);
+       }},
+      {"regret",
+       [](TrainingConfig& c, py::handle v) { c.options.max_regret = number_of(v, "regret"); }},
       {"seconds",
        [](TrainingConfig& c, py::handle v) { c.options.max_seconds = number_of(v, "seconds"); }},
       {"seed",
@@ -217,8 +224,9 @@ py::dict progress_of(SharedRun& self) {
   using py::literals::operator""_a;
   return py::dict("stage"_a = progress.stage, "updates"_a = progress.updates,
                   "episodes"_a = progress.episodes, "evaluations"_a = progress.evaluations,
-                  "share"_a = progress.share, "best_makespan"_a = progress.best_makespan,
-                  "seconds"_a = seconds, "values"_a = values);
+                  "executions"_a = progress.executions, "share"_a = progress.share,
+                  "best_makespan"_a = progress.best_makespan, "seconds"_a = seconds,
+                  "values"_a = values);
 }
 
 py::list results_of(SharedRun& self) {

@@ -29,7 +29,9 @@ class TrainProgress:
     episodes: int
     """Assignments that a policy decided, measured or not."""
     evaluations: int
-    """Runs of the engine."""
+    """Runs of the simulator."""
+    executions: int
+    """Stage 3: runs of its engine."""
     share: float
     """Of the run that is done, 0 to 1, without regard to seconds."""
     best_makespan: float
@@ -98,6 +100,9 @@ def train(
     callbacks: Iterable[Callback] = (),
     stages: Sequence[int] | None = None,
     evaluations: int | None = None,
+    engine: str | None = None,
+    executions: int | None = None,
+    regret: float | None = None,
     seconds: float | None = None,
     seed: int | None = None,
     threads: int | None = None,
@@ -123,8 +128,12 @@ def train(
         callbacks: called with a ``TrainProgress`` after each update; one that returns ``False``
             stops the run.
         stages: some of 1 (imitation), 2 (simulator), 3 (real engine). Default (1, 2).
-        evaluations: the most runs of the engine, all tasks and stages together; 0: as many as the
-            agent's parameters say. Default 10000.
+        evaluations: the most runs of the simulator, all tasks and stages together; 0: as many as
+            the agent's parameters say. Default 10000.
+        engine: stage 3: the engine that is learnt on, with parameters. Default ``"cpu"``.
+        executions: stage 3: the most runs of that engine. Default 500.
+        regret: stage 3: what exploring may cost in all, as a share of the time of ``executions``
+            runs of the first assignment. Default 0.1.
         seconds: the most seconds, of all sessions. Default: no limit.
         seed: of all luck. Default 0. It is also the seed of tasks that are given by name.
         threads: of rollouts and evaluations. Default 1.
@@ -143,6 +152,9 @@ def train(
         "agent": agent,
         "stages": stages,
         "evaluations": evaluations,
+        "engine": engine,
+        "executions": executions,
+        "regret": regret,
         "seconds": seconds,
         "seed": seed,
         "threads": threads,
@@ -213,8 +225,8 @@ def read_metrics(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The updates of a training run, oldest first; a run under way may be read too.
 
     Returns:
-        for each update a dict with the keys update, stage, episodes, evaluations, share,
-        best_makespan (None: none was measured), seconds and values (a dict).
+        for each update a dict with the keys update, stage, episodes, evaluations, executions,
+        share, best_makespan (None: none was measured), seconds and values (a dict).
     """
     path = Path(folder) / "metrics.jsonl"
     try:
@@ -237,6 +249,11 @@ class TrainOptions:
     """The run itself keeps to it, between updates."""
     threads: int
     device: str
+    engine: str
+    """Of stage 3."""
+    max_executions: int
+    """Of that engine."""
+    max_regret: float
     initial_policy: str
     """What ``policy()`` of an earlier run gave; empty: from nothing."""
 
@@ -303,11 +320,12 @@ def trainer_update(agent: str, trainer: Trainer) -> bool:
 
 def trainer_progress(
     agent: str, trainer: Trainer
-) -> tuple[int, int, int, int, float, float, dict[str, float]]:
+) -> tuple[list[int], float, float, dict[str, float]]:
     answer = dict(_ask(agent, trainer, "progress"))
     try:
         numbers = [
-            int(answer.pop(key, 0)) for key in ("stage", "updates", "episodes", "evaluations")
+            int(answer.pop(key, 0))
+            for key in ("stage", "updates", "episodes", "evaluations", "executions")
         ]
         share = float(answer.pop("share", 0))
         best = float(answer.pop("best_makespan", math.inf))
@@ -316,7 +334,7 @@ def trainer_progress(
         raise RunError(f"agent {agent!r}: progress() gave what is no number: {error}") from error
     if answer:
         raise RunError(f"agent {agent!r}: progress() has the unknown key {next(iter(answer))!r}")
-    return numbers[0], numbers[1], numbers[2], numbers[3], share, best, values
+    return numbers, share, best, values
 
 
 def trainer_best(agent: str, trainer: Trainer, task: int) -> tuple[ArrayLike, float | None]:

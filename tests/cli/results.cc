@@ -60,6 +60,35 @@ TEST_CASE("a grid has a row for every task, agent, budget and seed that differ")
   CHECK(checked.out == "14 rows give their makespans\n");
 }
 
+TEST_CASE("rows of other engine settings lie beside the others and replay with theirs") {
+  const Folder folder;
+  const std::string out = folder.path("rows");
+  const Words plain = {"results", "run", "--tasks", "ffnn@p100x4", "--agents", "heft",
+                       "--seeds", "2",   "--rows",  out,           "--json"};
+  CHECK(run_json(plain) == Json({{"made", 1}, {"found", 0}}));
+  Words noisy = plain;
+  noisy.insert(noisy.end(), {"--noise", "0.1", "--choice", "random"});
+  CHECK(run_json(noisy) == Json({{"made", 2}, {"found", 0}}));
+  CHECK(run_json(noisy) == Json({{"made", 0}, {"found", 2}}));
+  int n_noisy = 0;
+  for (const auto& [name, row] : rows_in(out)) {
+    INFO(name);
+    if (!row.contains("settings")) continue;
+    ++n_noisy;
+    CHECK(row["settings"] == Json({{"choice", "random"}, {"noise", 0.1}}));
+    const Json one = run_json({"assign", "--task", "ffnn@p100x4", "--agent", "heft", "--noise",
+                               "0.1", "--choice", "random", "--seed",
+                               std::to_string(row["seed"].get<int>()), "--json"});
+    CHECK(one["makespan"] == row["makespan"]);
+  }
+  CHECK(n_noisy == 2);
+  CHECK(run({"results", "check", "--rows", out}).out == "3 rows give their makespans\n");
+  const Json table = run_json({"results", "table", "--rows", out, "--json"});
+  REQUIRE(table["summaries"].size() == 2);
+  CHECK(table["summaries"][0]["task"] == "ffnn@p100x4");
+  CHECK(table["summaries"][1]["task"] == "ffnn@p100x4 (choice=random, noise=0.1)");
+}
+
 TEST_CASE("a grid makes only the rows that its folder lacks, the same on any number of threads") {
   const Folder folder;
   const std::string out = folder.path("rows");

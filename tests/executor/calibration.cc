@@ -6,7 +6,7 @@
 #include "datasets/tasks.h"
 #include "executor/calibration/fit.h"
 #include "executor/calibration/measure.h"
-#include "executor/simulator/simulator.h"
+#include "executor/engine.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_cases.h"
 
@@ -75,7 +75,7 @@ TEST_CASE("A profile fitted to simulated executions has the times that were simu
 
 TEST_CASE("A measured profile has the times of its engine") {
   const Task task = make_task("chainmm(n=64,shards=2)@mixed");
-  const auto engine = make_simulator_engine();
+  const auto engine = make_engine("simulator");
   const Profile profile = measure_profile(*engine, task.graph, task.cluster);
   const CostModel costs = CostModel::measured(profile);
   CHECK(profile.compute.size() == 2);

@@ -1,7 +1,7 @@
 // The machine's time between dependent nodes, from a timeline.
 #include "executor/runtime/gaps.h"
 
-#include "executor/simulator/simulator.h"
+#include "executor/engine.h"
 #include "graphs/graph_builder.h"
 #include "tests/support/catch.h"
 
@@ -49,9 +49,11 @@ TEST_CASE("The median gap is that between nodes that follow what they wait for o
 TEST_CASE("The simulator's devices start a node when the one that it waits for ends") {
   const Graph graph = small_graph();
   const DeviceId other(1);
-  const Execution run = make_simulator_engine()->run(
-      graph, Cluster::uniform(2), CostModel::of(graph),
-      Assignment(std::vector<DeviceId>{DeviceId(0), DeviceId(0), DeviceId(0), other, other}), {});
+  const Execution run = make_engine("simulator")
+                            ->run(graph, Cluster::uniform(2), CostModel::of(graph),
+                                  Assignment(std::vector<DeviceId>{DeviceId(0), DeviceId(0),
+                                                                   DeviceId(0), other, other}),
+                                  {});
   CHECK(median_gap(graph, run) == 0.0);
 }
 

@@ -7,6 +7,7 @@
 #include "graphs/error.h"
 #include "graphs/graph_builder.h"
 #include "tests/support/catch.h"
+#include "tests/support/random_cases.h"
 
 namespace doppler {
 namespace {
@@ -195,6 +196,74 @@ TEST_CASE("an empty graph has an empty table in every model") {
     CHECK_NOTHROW(model.check(empty, Cluster::uniform(3)));
     CHECK(CostTable(empty, Cluster::uniform(3), model).seconds.empty());
   }
+}
+
+TEST_CASE("scales multiply every time of every model, and change what is equal") {
+  testing::Draws draws(5);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const testing::RandomCase c = testing::random_case(seed);
+    const std::size_t n_nodes = c.graph.n_nodes();
+    const std::size_t n_devices = c.cluster.n_devices();
+    CAPTURE(seed);
+    CostScales scales;
+    const auto draw = [&](std::size_t n, std::vector<double>& factors) {
+      for (std::size_t i = 0; i < n; ++i) factors.push_back(0.25 + draws.real());
+    };
+    draw(seed % 2 == 0 ? n_devices : n_devices * n_nodes, scales.compute);
+    draw(n_devices * n_devices, scales.latency);
+    draw(n_devices * n_devices, scales.bandwidth);
+    const CostModel scaled = c.cost_model.scaled(scales);
+    scaled.check(c.graph, c.cluster);
+    const CostTable table(c.graph, c.cluster, scaled);
+    for (std::size_t v = 0; v < n_nodes; ++v) {
+      const NodeId node(static_cast<std::int64_t>(v));
+      double sum = 0;
+      for (std::size_t d = 0; d < n_devices; ++d) {
+        const DeviceId device(static_cast<std::int64_t>(d));
+        const double factor = scales.compute[(seed % 2 == 0 ? 0 : v * n_devices) + d];
+        const double seconds = factor * c.cost_model.compute(c.graph, node, c.cluster, device);
+        CHECK(scaled.compute(c.graph, node, c.cluster, device) == seconds);
+        CHECK(table.compute(node, device) == seconds);
+        sum += seconds;
+      }
+      CHECK(table.mean[v] == Approx(sum / static_cast<double>(n_devices)));
+    }
+    double latency = 0;
+    double per_byte = 0;
+    for (std::size_t a = 0; a < n_devices; ++a) {
+      for (std::size_t b = 0; b < n_devices; ++b) {
+        if (a == b) continue;
+        const DeviceId from(static_cast<std::int64_t>(a));
+        const DeviceId to(static_cast<std::int64_t>(b));
+        const Route before = c.cost_model.route(c.cluster, from, to);
+        const Route after = scaled.route(c.cluster, from, to);
+        CHECK(after.latency == before.latency * scales.latency[a * n_devices + b]);
+        CHECK(after.bandwidth == before.bandwidth * scales.bandwidth[a * n_devices + b]);
+        latency += after.latency;
+        per_byte += 1 / after.bandwidth;
+      }
+    }
+    const double n_pairs = static_cast<double>(n_devices) * (static_cast<double>(n_devices) - 1);
+    if (n_pairs > 0) {
+      CHECK(table.mean_latency == Approx(latency / n_pairs));
+      CHECK(table.mean_seconds_per_byte == Approx(per_byte / n_pairs));
+    }
+    CHECK_FALSE(scaled == c.cost_model);
+    CHECK(scaled.hash() != c.cost_model.hash());
+    CHECK(scaled.scaled({}) == c.cost_model.scaled({}));
+    CHECK(scaled.scaled({}).hash() == c.cost_model.scaled({}).hash());
+  }
+}
+
+TEST_CASE("scales that are no factors, or of another number, are refused") {
+  const Cluster cluster = Cluster::uniform(2);
+  for (double factor : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    CHECK_THROWS_WITH(CostModel().scaled({.bandwidth = {1, factor}}), Catch::Contains("bandwidth"));
+  }
+  CHECK_THROWS_WITH(CostModel().scaled({.compute = {1, 1, 1}}).check(graph(), cluster),
+                    Catch::Contains("needs 2 or 6"));
+  CHECK_THROWS_WITH(CostModel().scaled({.latency = {1, 1}}).check(graph(), cluster),
+                    Catch::Contains("needs 4"));
 }
 
 TEST_CASE("cost models are equal by content, with equal hashes") {

@@ -47,6 +47,13 @@ TEST_CASE("a row that was written reads back equal") {
   row.makespan = kInfinity;
   row.curve = {{1, 0.5, kInfinity}};
   CHECK(parse_row(to_json(row), "f") == row);
+  row.key.settings = {{"noise", 0.1},
+                      {"choice", std::string("random")},
+                      {"streams", std::int64_t{2}},
+                      {"enforce_memory", true}};
+  CHECK(parse_row(to_json(row), "f") == row);
+  CHECK(row.key.task_text() ==
+        row.key.task + " (choice=random, enforce_memory=true, noise=0.1, streams=2)");
 }
 
 TEST_CASE("a row that is damaged or not understood is refused with its place") {

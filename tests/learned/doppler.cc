@@ -126,7 +126,6 @@ TEST_CASE("doppler refuses what it cannot do, with the reason") {
     CHECK_THROWS_WITH(trainer_of("doppler", problem_of("ffnn@p100x4", options)),
                       Catch::Matchers::Contains(reason));
   };
-  refuse({.stages = {1, 2, 3}}, "stage 3");
   refuse({.max_evaluations = 0}, "--evaluations");
   TrainOptions on_gpu;
   on_gpu.device = "cuda";

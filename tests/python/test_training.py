@@ -431,3 +431,37 @@ def test_tensorboard_shows_what_the_metrics_hold(tmp_path):
         write_events(run)
     with pytest.raises(dg.RunError, match="metrics"):
         write_events(tmp_path / "none")
+
+
+def test_stage_three_learns_on_an_engine(tmp_path):
+    try:
+        dg.agent("doppler")
+    except dg.RunError as error:
+        pytest.skip(str(error))
+    engine = "simulator(bandwidth=0.5,noise=0.05)"
+    options = {"stages": (2, 3), "evaluations": 20, "engine": engine, "regret": 0.5}
+    stopped = dg.train(
+        *("doppler", "ffnn@p100x4"),
+        out=tmp_path / "run",
+        executions=24,
+        callbacks=[lambda progress: progress.executions < 10],
+        **options,
+    )
+    assert stopped.state == "stopped"
+    with pytest.raises(dg.UsageError, match="engine"):
+        dg.train(out=tmp_path / "run", resume=True, engine="simulator")
+    result = dg.train(out=tmp_path / "run", resume=True)
+    assert result.state == "over"
+    assert 10 < result.progress.executions <= 24
+    assert result.progress.evaluations == 20
+    lines = dg.read_metrics(tmp_path / "run")
+    assert [line["executions"] for line in lines if line["stage"] == 2] == [0] * sum(
+        line["stage"] == 2 for line in lines
+    )
+    assert lines[-1]["executions"] == result.progress.executions
+    for line in lines:
+        if line["stage"] == 3:
+            assert line["values"]["regret"] <= line["values"]["allowed_regret"]
+    for wrong in ({"executions": 0}, {"engine": "gpu"}, {"regret": -1}):
+        with pytest.raises(dg.UsageError, match=next(iter(wrong))):
+            dg.train("doppler", "ffnn@p100x4", out=tmp_path / "no", **{**options, **wrong})

@@ -1,0 +1,326 @@
+#include "cli/leaderboard_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "agents/agent.h"
+#include "agents/training_config.h"
+#include "cli/decision.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+#include "cli/parallel.h"
+#include "cli/progress.h"
+#include "graphs/error.h"
+#include "graphs/file.h"
+#include "graphs/hash.h"
+#include "graphs/strict_json.h"
+#include "leaderboard/row_parts.h"
+
+namespace doppler::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr double kDescribeSeconds = 60;
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+struct NamedKind {
+  std::string name;
+  std::string kind;
+};
+
+// What a plugin has, as a process of its own tells it.
+std::vector<NamedKind> agents_of_plugin(const std::string& plugin, const IsolationLimits& limits) {
+  std::vector<std::string> command = own_command();
+  command.insert(command.end(), {"leaderboard", "work", "--describe", "--plugin", plugin});
+  std::string answer;
+  try {
+    answer = answer_of(start_decisions(command, {}, limits), kDescribeSeconds);
+  } catch (const RunError& error) {
+    throw RunError("plugin " + plugin + ": " + error.what());
+  }
+  const nlohmann::json document = parse_strict_json(answer, "the plugin's process");
+  const std::string source = plugin;
+  const JsonElement root(document, source);
+  if (const auto failure = root.find("failure")) throw RunError(failure->text());
+  std::vector<NamedKind> result;
+  for (const JsonElement& item : root.field("agents").elements()) {
+    result.push_back({item.field("name").text(), item.field("kind").text()});
+  }
+  return result;
+}
+
+// A row to be made, and what has been made of it.
+struct Row {
+  Submission header;
+  std::string path;    // of the row
+  std::string folder;  // of its records
+  std::vector<DecisionKey> keys;
+  std::vector<DecisionRecord> records;
+  std::size_t n_open = 0;  // pieces that are not done
+  bool failed = false;
+};
+
+// The decisions of one task, which one process makes one after another.
+struct Piece {
+  std::size_t row = 0;
+  std::vector<DecisionKey> keys;
+};
+
+std::string record_path(const Row& row, const DecisionKey& key) {
+  const std::string digest = hash_text(Hasher().add(key.task).digest()).substr(0, 8);
+  return row.folder + "/" + file_name_of(key.task) + "--" + digest + "--" +
+         std::to_string(key.seed) + ".json";
+}
+
+void make_folders(const std::string& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) throw RunError(path + ": cannot make the folder: " + code.message());
+}
+
+std::string failure_json(const Submission& header, const DecisionRecord& record) {
+  return Json({{"format", "doppler-failed-row"},
+               {"version", 1},
+               {"suite", header.suite},
+               {"agent", header.agent},
+               {"kind", header.kind},
+               {"tier", header.tier},
+               {"task", record.key.task},
+               {"seed", record.key.seed},
+               {"reason", record.failure}})
+             .dump(1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+class Runner {
+ public:
+  explicit Runner(const LeaderboardRun& run) : run_(run), suite_(find_suite(run.suite)) {
+    if (!run.training.empty()) training_ = read_training(run.training, suite_);
+    plan();
+  }
+
+  LeaderboardRunDone execute() {
+    make_folders(run_.rows);
+    for (std::size_t r = 0; r < rows_.size(); ++r) prepare(r);
+    std::size_t n_decisions = 0;
+    for (const Piece& piece : pieces_) n_decisions += piece.keys.size();
+    if (pieces_.empty()) return done_;
+    const std::vector<std::string> command = work_command();
+    Progress progress(n_decisions);
+    // A real engine is not disturbed by the next decision.
+    const int jobs = suite_.is_simulated() ? run_.jobs : 1;
+    side_by_side(pieces_.size(), jobs, [&](std::size_t i) {
+      try {
+        work(pieces_[i], command, progress);
+        return true;
+      } catch (...) {
+        const std::scoped_lock lock(mutex_);
+        if (!fault_) fault_ = std::current_exception();
+        return false;
+      }
+    });
+    if (fault_) std::rethrow_exception(fault_);
+    return done_;
+  }
+
+ private:
+  void plan() {
+    std::map<std::string, std::string> kinds;  // of the plugin's agents
+    std::vector<std::string> wanted = run_.agents;
+    if (!run_.plugin.empty()) {
+      for (const NamedKind& agent : agents_of_plugin(run_.plugin, run_.limits)) {
+        kinds[agent.name] = agent.kind;
+        if (run_.agents.empty()) wanted.push_back(agent.name);
+      }
+    }
+    if (wanted.empty()) throw UsageError("--agents is needed; see doppler-gym tasks --agents");
+    std::vector<std::int64_t> tiers = run_.tiers;
+    if (tiers.empty()) {
+      for (const Tier& tier : suite_.tiers) tiers.push_back(tier.evaluations);
+    }
+    for (const std::int64_t tier : tiers) static_cast<void>(suite_.tier(tier));
+    std::set<std::string> names;
+    for (const std::string& spelling : wanted) {
+      Submission header = header_of(spelling, kinds);
+      const bool once = header.kind == "heuristic";
+      for (const std::int64_t tier : tiers) {
+        header.tier = once ? suite_.tiers.front().evaluations : tier;
+        if (names.insert(header.file_name()).second) add(header);
+      }
+    }
+  }
+
+  Submission header_of(const std::string& spelling,
+                       const std::map<std::string, std::string>& kinds) const {
+    Submission header{.suite = suite_.name,
+                      .revision = suite_.revision,
+                      .agent = spelling,
+                      .kind = run_.kind,
+                      .authors = run_.authors,
+                      .link = run_.link,
+                      .note = run_.note,
+                      .code_version = DOPPLER_VERSION,
+                      .command = typed_command(),
+                      .hardware = this_hardware(),
+                      .training = training_};
+    if (const auto found = kinds.find(spelling); found != kinds.end()) {
+      if (header.kind.empty()) header.kind = found->second;
+      return header;
+    }
+    named_agent(spelling);  // a slip is told before any run
+    header.agent = canonical_agent(spelling);
+    header.parameters = parameters_of(header.agent);
+    if (header.kind.empty()) header.kind = kind_of_agent(header.agent);
+    return header;
+  }
+
+  void add(const Submission& header) {
+    Row row{.header = header,
+            .path = (fs::path(run_.rows) / header.file_name()).string(),
+            .folder = {},
+            .keys = plan_decisions(suite_, run_.suite, header.agent, header.tier, header.kind),
+            .records = {}};
+    row.folder = row.path.substr(0, row.path.size() - std::string(".json").size()) + ".part";
+    std::error_code ignored;
+    if (fs::exists(row.path, ignored)) {
+      const Submission found = parse_submission(read_file(row.path), row.path);
+      if (!run_.resume) {
+        throw UsageError(row.path +
+                         " is there; give --resume to keep it and make what is missing, "
+                         "or remove it");
+      }
+      if (found.revision != suite_.revision) {
+        throw UsageError(row.path + " is of revision " + std::to_string(found.revision) +
+                         " of the suite; remove it to have it made again");
+      }
+      done_.found.push_back(header.file_name());
+      return;
+    }
+    rows_.push_back(std::move(row));
+  }
+
+  // Reads the records that are there, and cuts the rest into pieces.
+  void prepare(std::size_t r) {
+    Row& row = rows_[r];
+    std::error_code ignored;
+    if (!run_.resume) fs::remove_all(row.folder, ignored);
+    make_folders(row.folder);
+    for (const DecisionKey& key : row.keys) {
+      const std::string path = record_path(row, key);
+      if (fs::exists(path, ignored)) {
+        DecisionRecord record = parse_decision_record(read_file(path), path, suite_);
+        if (record.failure.empty() && record.key == key) {
+          row.records.push_back(std::move(record));
+          continue;
+        }
+      }
+      const bool is_new =
+          pieces_.empty() || pieces_.back().row != r || pieces_.back().keys.back().task != key.task;
+      if (is_new) {
+        pieces_.push_back({.row = r, .keys = {}});
+        ++row.n_open;
+      }
+      pieces_.back().keys.push_back(key);
+    }
+    if (row.n_open == 0) finish(row);
+  }
+
+  [[nodiscard]] std::vector<std::string> work_command() const {
+    std::vector<std::string> command = own_command();
+    command.insert(command.end(), {"leaderboard", "work"});
+    if (!run_.plugin.empty()) command.insert(command.end(), {"--plugin", run_.plugin});
+    return command;
+  }
+
+  void work(const Piece& piece, const std::vector<std::string>& command, Progress& progress) {
+    Row& row = rows_[piece.row];
+    {
+      const std::scoped_lock lock(mutex_);
+      if (row.failed) return;  // nothing more can come of it
+    }
+    const std::string doing =
+        row.header.agent + ", " + std::to_string(row.header.tier) + ", " + piece.keys.front().task;
+    const DecisionProcess process = start_decisions(command, piece.keys, run_.limits);
+    follow_decisions(process, suite_, piece.keys, run_.limits, [&](DecisionRecord record) {
+      const std::scoped_lock lock(mutex_);
+      keep(row, std::move(record));
+      progress.advance(doing);
+    });
+    const std::scoped_lock lock(mutex_);
+    if (--row.n_open == 0 && !row.failed) finish(row);
+  }
+
+  void keep(Row& row, DecisionRecord record) {
+    if (record.failure.empty()) {
+      save(record_path(row, record.key), to_json(record, suite_));
+      row.records.push_back(std::move(record));
+      return;
+    }
+    if (row.failed) return;
+    row.failed = true;
+    std::string file = row.header.file_name();
+    file.replace(file.size() - std::string(".json").size(), std::string::npos, ".failed");
+    save((fs::path(run_.rows) / file).string(), failure_json(row.header, record));
+    done_.failed.push_back({file, row.header.agent, row.header.tier, record.key.task,
+                            record.key.seed, record.failure});
+  }
+
+  void finish(Row& row) {
+    row.header.tasks = assemble(suite_, row.keys, row.records);
+    save(row.path, to_json(row.header));
+    std::error_code ignored;
+    fs::remove_all(row.folder, ignored);
+    fs::remove(fs::path(row.path).replace_extension(".failed"), ignored);
+    done_.made.push_back(row.header.file_name());
+    row.records.clear();
+    row.header.tasks.clear();
+  }
+
+  const LeaderboardRun& run_;
+  Suite suite_;
+  Training training_;
+  std::vector<Row> rows_;
+  std::vector<Piece> pieces_;
+  std::mutex mutex_;  // of rows_ and done_
+  LeaderboardRunDone done_;
+  std::exception_ptr fault_;
+};
+
+}  // namespace
+
+LeaderboardRunDone run_leaderboard(const LeaderboardRun& run) { return Runner(run).execute(); }
+
+Training read_training(const std::string& path, const Suite& suite) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    const std::string file = path + "/config.json";
+    const TrainingConfig config = parse_run_config(read_file(file), file);
+    std::vector<std::string> names;
+    for (const TrainedTask& task : config.trained_on) names.push_back(task.name);
+    if (!config.graph.empty()) {
+      throw UsageError(path +
+                       ": the run was trained on a graph file, which has no name; write a "
+                       "file with tasks, evaluations and seconds instead (docs/leaderboard.md)");
+    }
+    Training training = training_on(suite, names);
+    training.evaluations = config.options.max_evaluations;
+    return training;
+  }
+  const nlohmann::json document = parse_strict_json(read_file(path), path);
+  const JsonElement root(document, path);
+  root.allow_fields({"tasks", "evaluations", "seconds"});
+  std::vector<std::string> names;
+  for (const JsonElement& item : root.field("tasks").elements()) names.push_back(item.text());
+  Training training = training_on(suite, names);
+  training.evaluations = root.field("evaluations").integer(0, kLargest);
+  training.seconds = root.field("seconds").quantity();
+  return training;
+}
+
+}  // namespace doppler::cli
