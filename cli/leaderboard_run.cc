@@ -175,7 +175,7 @@ class Runner {
     }
     named_agent(spelling);  // a slip is told before any run
     header.agent = canonical_agent(spelling);
-    header.parameters = parameters_of(header.agent);
+    header.parameters = agent_parameters(header.agent);
     if (header.kind.empty()) header.kind = kind_of_agent(header.agent);
     return header;
   }
