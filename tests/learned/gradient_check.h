@@ -1,0 +1,63 @@
+// Whether the gradient of a policy's loss is that of finite differences.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "agents/learned/reinforce_policy.h"
+#include "tests/support/catch.h"
+
+namespace doppler::testing {
+
+// Plays two episodes of the policy's first task with uniform choices (they must not depend on the
+// parameters) and checks, for each parameter, the entry of the largest slope. `replays`: what the
+// episodes keep depends on the parameters and has a gradient; otherwise it is a constant.
+inline void check_gradient(ReinforcePolicy& policy, bool replays = true) {
+  ThreadPool pool(1);
+  GradientRequest request{.entropy_weight = 0.7, .n_episodes = 2};
+  const auto play = [&] {
+    policy.begin({.task = 0, .n_episodes = 2, .pool = &pool});
+    std::vector<std::vector<double>> weights(policy.traits().parts.size());
+    for (std::size_t e = 0; e < 2; ++e) {
+      const EpisodeOptions options{.epsilon = 1, .seed = 5 + e};
+      PolicyEpisode episode;
+      policy.play(options, 0, e, episode);
+      for (std::size_t part = 0; part < weights.size(); ++part) {
+        for (std::size_t i = 0; i < episode.steps[part].size(); ++i) {
+          weights[part].push_back(0.2 * static_cast<double>(i % 7) - 0.5);
+        }
+      }
+    }
+    return weights;
+  };
+  for (std::size_t part = 0; part < policy.traits().parts.size(); ++part) {
+    request.part = part;
+    request.weights = play()[part];
+    if (request.weights.empty()) continue;
+    const PartGradient gradient = policy.gradient(request);
+    std::size_t i = 0;
+    for (const auto& item : policy.traits().parts[part].module->named_parameters()) {
+      const at::Tensor slope = gradient.parts[i++].reshape({-1});
+      const torch::NoGradGuard no_gradient;
+      const at::Tensor flat = item.value().view({-1});
+      const auto at = slope.abs().argmax().item<std::int64_t>();
+      const float before = flat[at].item<float>();
+      constexpr float kStep = 2e-3F;
+      const auto loss_at = [&](float value) {
+        flat[at] = value;
+        if (replays) play();
+        const torch::AutoGradMode gradient_again(true);
+        return policy.gradient(request).loss;
+      };
+      const double more = loss_at(before + kStep);
+      const double less = loss_at(before - kStep);
+      flat[at] = before;
+      INFO(policy.traits().kind << " " << item.key());
+      const double want = (more - less) / (2 * kStep);
+      CHECK(slope[at].item<double>() == Approx(want).epsilon(0.03).margin(3e-3));
+    }
+  }
+}
+
+}  // namespace doppler::testing
