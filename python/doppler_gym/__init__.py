@@ -59,6 +59,7 @@ from ._errors import (
     RunError,
     UsageError,
 )
+from ._recording import Recorder, VectorRecorder
 from ._registration import environment_id, register_environments
 from ._training import (
     TrainedTask,
@@ -97,6 +98,7 @@ __all__ = [
     "OutOfMemory",
     "Parameter",
     "ParseError",
+    "Recorder",
     "Route",
     "Run",
     "RunError",
@@ -110,6 +112,7 @@ __all__ = [
     "TrainedTask",
     "Trainer",
     "UsageError",
+    "VectorRecorder",
     "WorkloadDescription",
     "__version__",
     "agent",
