@@ -92,6 +92,8 @@ struct AgentEntry : Description {
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
   // For an agent that learns (agents/training.h); empty for one that does not.
   std::function<std::unique_ptr<Trainer>(const Parameters&, const TrainProblem&)> train = {};
+  // Whether the trainer takes TrainOptions::demonstrations.
+  bool imitates_demonstrations = false;
   // Why `make` would throw RunError in this build; an empty function or string: it does not.
   std::function<std::string()> missing = {};
 };

@@ -123,7 +123,7 @@ Submission new_submission(const Suite& suite, const std::string& agent, std::int
                  .tier = suite.tier(tier).evaluations,
                  .agent = canonical_agent(agent)};
   row.kind = kind_of_agent(row.agent);
-  row.parameters = parameters_of(row.agent);
+  row.parameters = agent_parameters(row.agent);
   row.hardware = this_hardware();
   return row;
 }

@@ -267,8 +267,7 @@ void Verifier::execute(const Suite& suite, const SuiteTask& suite_task, KnownTas
 }
 
 void Verifier::compare(const Suite& suite, const SuiteTask& suite_task, KnownTask& known_task,
-                       const SubmissionRun& run, const std::string& where,
-                       Verification& result) {
+                       const SubmissionRun& run, const std::string& where, Verification& result) {
   for (std::size_t i = 0; i < run.makespans.size(); ++i) {
     const double makespan = known_task.simulator->makespan(
         run.assignment.devices, suite_task.has_luck() ? suite.first_luck + i : 0);
@@ -283,8 +282,8 @@ void Verifier::compare(const Suite& suite, const SuiteTask& suite_task, KnownTas
   double least = run.curve.empty() ? HUGE_VAL : run.curve.back().makespan;
   for (const double makespan : run.makespans) least = std::min(least, makespan);
   if (!below_bound(least, known_task.lower_bound)) return;
-  result.faults.push_back(where + "makespan " + seconds_text(least) +
-                          " is below the lower bound " + seconds_text(known_task.lower_bound));
+  result.faults.push_back(where + "makespan " + seconds_text(least) + " is below the lower bound " +
+                          seconds_text(known_task.lower_bound));
 }
 
 }  // namespace doppler

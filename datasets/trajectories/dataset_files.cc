@@ -7,6 +7,7 @@
 #include "datasets/trajectories/part_file.h"
 #include "graphs/error.h"
 #include "graphs/file.h"
+#include "graphs/hash.h"
 #include "graphs/strict_json.h"
 
 namespace doppler {
@@ -189,7 +190,8 @@ DatasetMetadata::DatasetMetadata(const DatasetPaths& paths) {
            std::to_string(kVersion) + "; update doppler-gym");
     }
     for (const Json& task : ours.value("tasks", Json::array())) {
-      tasks_.push_back(task.at("name").get<std::string>());
+      const auto hash = parse_hash(task.value("graph_hash", ""));
+      tasks_.push_back({task.at("name").get<std::string>(), hash.value_or(0)});
     }
   } catch (const Json::exception&) {
     fail("it is damaged, or no metadata of Minari");
@@ -249,8 +251,8 @@ DatasetStatistics dataset_statistics(const DatasetPaths& paths) {
   const EpisodeFileReader reader(paths.main());
   DatasetStatistics statistics{.id = metadata.id(),
                                .n_episodes = reader.n_episodes(),
-                               .bytes = static_cast<std::int64_t>(fs::file_size(paths.main())),
-                               .tasks = metadata.tasks()};
+                               .bytes = static_cast<std::int64_t>(fs::file_size(paths.main()))};
+  for (const RecordedTask& task : metadata.tasks()) statistics.tasks.push_back(task.name);
   for (std::int64_t i = 0; i < reader.n_episodes(); ++i) {
     const std::int64_t n_steps = reader.n_steps(i);
     statistics.n_steps += n_steps;

@@ -20,6 +20,12 @@ std::vector<DatasetPaths> find_datasets(const std::string& path);
 // The only one there. Throws RunError that names them if there are several.
 DatasetPaths find_dataset(const std::string& path);
 
+// A task as its recording names it.
+struct RecordedTask {
+  std::string name;
+  std::uint64_t graph_hash = 0;
+};
+
 // What metadata.json says. Throws RunError for a file that is missing, damaged or newer.
 class DatasetMetadata {
  public:
@@ -34,8 +40,8 @@ class DatasetMetadata {
   // Arrays of the observation and action spaces as episodes hold them, "observations/x"; empty for
   // spaces that are not stated or not of numbers.
   [[nodiscard]] const std::vector<ArrayLayout>& arrays() const { return arrays_; }
-  // Names of its tasks, as doppler-gym records them; empty: not told.
-  [[nodiscard]] const std::vector<std::string>& tasks() const { return tasks_; }
+  // Its tasks, as doppler-gym records them; empty: not told.
+  [[nodiscard]] const std::vector<RecordedTask>& tasks() const { return tasks_; }
   // The whole document.
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -47,7 +53,7 @@ class DatasetMetadata {
   std::string observation_space_;
   std::string action_space_;
   std::vector<ArrayLayout> arrays_;
-  std::vector<std::string> tasks_;
+  std::vector<RecordedTask> tasks_;
 };
 
 struct DatasetCheck {

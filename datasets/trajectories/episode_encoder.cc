@@ -10,6 +10,7 @@ namespace doppler {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20;  // of rows, before compression
+constexpr std::size_t kFewBytes = 16;                      // of a row
 constexpr std::size_t kLongestRow = std::size_t{1} << 30;
 
 std::size_t checked_row_bytes(const ArrayLayout& layout) {
@@ -27,9 +28,24 @@ ArrayEncoder::ArrayEncoder(ArrayLayout layout)
     : layout_(std::move(layout)),
       rows_per_chunk_(static_cast<std::int64_t>(
           std::max<std::size_t>(1, kChunkBytes / checked_row_bytes(layout_)))),
-      deflate_(layout_.row_bytes()) {}
+      deflate_(layout_.row_bytes()),
+      waits_(layout_.row_bytes() <= kFewBytes) {}
 
 void ArrayEncoder::add(std::span<const std::byte> row) {
+  if (waits_) {
+    waiting_.insert(waiting_.end(), row.begin(), row.end());
+    if (waiting_.size() < kChunkBytes / kFewBytes) {
+      ++n_rows_;
+      return;
+    }
+    // Too many to wait: they go the way of larger rows from here on, as do those of later episodes.
+    waits_ = false;
+    const std::size_t size = layout_.row_bytes();
+    const auto rows = std::exchange(waiting_, {});
+    n_rows_ = 0;
+    for (std::size_t at = 0; at < rows.size(); at += size) add(std::span(rows).subspan(at, size));
+    return;
+  }
   deflate_.add(row);
   ++n_rows_;
   if (n_rows_ % rows_per_chunk_ != 0) return;
@@ -43,18 +59,32 @@ EncodedArray ArrayEncoder::finish() {
   if (const std::int64_t n_over = n_rows_ % rows_per_chunk_; n_over != 0) {
     if (chunks_.empty()) {
       array.rows_per_chunk = n_rows_;
-    } else {
+    } else if (!waits_) {
       for (std::int64_t i = n_over; i < rows_per_chunk_; ++i) deflate_.add(last_);
     }
-    chunks_.push_back(deflate_.finish());
+    chunks_.push_back(waits_ ? encode_waiting() : deflate_.finish());
   }
   array.chunks = std::exchange(chunks_, {});
   n_rows_ = 0;
   return array;
 }
 
+std::string ArrayEncoder::encode_waiting() {
+  if (waiting_ != known_) {
+    const std::size_t size = layout_.row_bytes();
+    for (std::size_t at = 0; at < waiting_.size(); at += size) {
+      deflate_.add(std::span(waiting_).subspan(at, size));
+    }
+    known_stream_ = deflate_.finish();
+    known_.swap(waiting_);
+  }
+  waiting_.clear();
+  return known_stream_;
+}
+
 void ArrayEncoder::clear() {
   static_cast<void>(deflate_.finish());
+  waiting_.clear();
   chunks_.clear();
   n_rows_ = 0;
 }

@@ -31,6 +31,13 @@ class ArrayEncoder {
   std::int64_t n_rows_ = 0;
   std::vector<std::string> chunks_;
   std::vector<std::byte> last_;  // row
+  // Rows of a few bytes wait for the end of the episode; often they are those of the one before.
+  bool waits_ = false;
+  std::vector<std::byte> waiting_;
+  std::vector<std::byte> known_;
+  std::string known_stream_;
+
+  std::string encode_waiting();
 };
 
 // The arrays of an episode but rewards, terminations and truncations, which all have.

@@ -2,6 +2,10 @@
 
 #include <zlib.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -83,15 +87,35 @@ std::uint64_t word_at(const std::uint8_t* bytes) {
 // How many bytes from `a` and `b` on are equal, at most `limit`.
 std::size_t equal_bytes(const std::uint8_t* a, const std::uint8_t* b, std::size_t limit) {
   std::size_t n = 0;
-  while (n + 32 <= limit) {
-    const std::uint64_t differ =
-        (word_at(a + n) ^ word_at(b + n)) | (word_at(a + n + 8) ^ word_at(b + n + 8)) |
-        (word_at(a + n + 16) ^ word_at(b + n + 16)) | (word_at(a + n + 24) ^ word_at(b + n + 24));
-    if (differ != 0) break;
-    n += 32;
+#ifdef __SSE2__
+  const auto load = [](const std::uint8_t* from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  };
+  for (; n + 64 <= limit; n += 64) {
+    const __m128i first = _mm_cmpeq_epi8(load(a + n), load(b + n));
+    const __m128i second = _mm_cmpeq_epi8(load(a + n + 16), load(b + n + 16));
+    const __m128i third = _mm_cmpeq_epi8(load(a + n + 32), load(b + n + 32));
+    const __m128i fourth = _mm_cmpeq_epi8(load(a + n + 48), load(b + n + 48));
+    const __m128i all = _mm_and_si128(_mm_and_si128(first, second), _mm_and_si128(third, fourth));
+    if (_mm_movemask_epi8(all) != 0xFFFF) break;
+  }
+#endif
+  for (; n + 8 <= limit; n += 8) {
+    const std::uint64_t differ = word_at(a + n) ^ word_at(b + n);
+    if (differ == 0) continue;
+    if constexpr (std::endian::native == std::endian::little) {
+      return n + static_cast<std::size_t>(std::countr_zero(differ)) / 8;
+    }
+    break;
   }
   while (n < limit && a[n] == b[n]) ++n;
   return n;
+}
+
+// The same where few are likely to be equal: at least kShortestOther, or 0.
+std::size_t equal_run(const std::uint8_t* a, const std::uint8_t* b, std::size_t limit) {
+  if (limit < kShortestOther || std::memcmp(a, b, kShortestOther) != 0) return 0;
+  return equal_bytes(a, b, limit);
 }
 
 }  // namespace
@@ -146,11 +170,15 @@ RowDeflate::RowDeflate(RowDeflate&&) noexcept = default;
 RowDeflate& RowDeflate::operator=(RowDeflate&&) noexcept = default;
 
 void RowDeflate::begin() {
-  out_.assign("\x78\x01", 2);  // zlib, window of 32 KiB, fastest
-  bits_ = 3;                   // the last block; fixed codes
+  if (out_.size() < 64) out_.resize(64);
+  out_[0] = '\x78';  // zlib, window of 32 KiB
+  out_[1] = '\x01';  // fastest
+  n_out_ = 2;
+  bits_ = 3;  // the last block; fixed codes
   n_bits_ = 3;
   encoded_ = size_ = matched_ = 0;
-  row_sum_ = row_weighted_ = 0;
+  base_ = {};
+  sums_[0] = sums_[1] = {};
   adler_a_ = 1;
   adler_b_ = 0;
 }
@@ -175,77 +203,80 @@ void RowDeflate::add(std::span<const std::byte> row) {
 
 void RowDeflate::encode_pending() { encode(size_); }
 
+// The row before, or the one before that: whichever begins like the row at encoded_ for longer.
+void RowDeflate::choose_base() {
+  const std::uint8_t* const row = window_.data() + encoded_;
+  const Base before = base_;
+  base_ = {};
+  if (encoded_ >= row_bytes_) {
+    base_ = {row_bytes_, one_row_, 0};
+    const std::size_t same = equal_bytes(row, row - row_bytes_, row_bytes_);
+    const bool may_look_further =
+        same < row_bytes_ && two_rows_.n_bits > 0 && encoded_ >= 2 * row_bytes_;
+    if (may_look_further && equal_bytes(row, row - 2 * row_bytes_, row_bytes_) > same) {
+      base_ = {2 * row_bytes_, two_rows_, 1};
+    }
+  }
+  // A match goes on into the next row only at the same distance.
+  if (matched_ > 0 && base_.distance != before.distance) flush_match(before);
+}
+
 // [encoded_, end) is whole rows.
 void RowDeflate::encode(std::size_t end) {
   const std::uint8_t* const bytes = window_.data();
   while (encoded_ < end) {
     const std::size_t row_end = encoded_ + row_bytes_;
-    std::size_t at = encoded_;
-    const bool has_previous = at >= row_bytes_;
-    while (at < row_end) {
-      if (has_previous) {
-        const std::size_t same = equal_bytes(bytes + at, bytes + at - row_bytes_, row_end - at);
+    choose_base();
+    Sums sums = base_.distance > 0 ? sums_[base_.age] : Sums{};
+    while (encoded_ < row_end) {
+      const std::uint8_t* const at = bytes + encoded_;
+      if (base_.distance > 0 && *at == at[-static_cast<std::ptrdiff_t>(base_.distance)]) {
+        const std::size_t same = equal_bytes(at, at - base_.distance, row_end - encoded_);
         matched_ += same;
-        at += same;
-        encoded_ = at;
-        if (at == row_end) break;
-        flush_match();
+        encoded_ += same;
+        continue;
       }
-      at = encode_changed(at, row_end);
-      encoded_ = at;
+      if (matched_ > 0) flush_match(base_);
+      const std::size_t length = encode_changed(encoded_, row_end);
+      for (std::size_t i = encoded_; i < encoded_ + length; ++i) {
+        const int change = int{bytes[i]} - (base_.distance > 0 ? bytes[i - base_.distance] : 0);
+        sums.plain += change;
+        sums.weighted += change * static_cast<std::int64_t>(row_end - i);
+      }
+      encoded_ += length;
     }
-    encoded_ = row_end;
-    end_row();
+    end_row(sums);
   }
 }
 
-// One token for a byte that differs from the row before; returns where it ends.
+// One token for a byte that differs from the base; returns how many bytes it stands for.
 std::size_t RowDeflate::encode_changed(std::size_t at, std::size_t row_end) {
   const std::uint8_t* const bytes = window_.data();
-  std::size_t length = 1;
-  if (two_rows_.n_bits > 0 && at >= 2 * row_bytes_) {
-    const std::size_t same = equal_bytes(bytes + at, bytes + at - 2 * row_bytes_, row_end - at);
-    if (same >= kShortestOther) length = same;
-  }
-  const Code* distance = length > 1 ? &two_rows_ : nullptr;
-  if (distance == nullptr && at > 0) {
-    const std::size_t same = equal_bytes(bytes + at, bytes + at - 1, row_end - at);
-    if (same >= kShortestOther) {
-      length = same;
-      distance = &one_byte_;
+  if (at > 0) {
+    const std::size_t length = equal_run(bytes + at, bytes + at - 1, row_end - at);
+    if (length > 0) {
+      put_match(length, one_byte_);
+      return length;
     }
   }
-  if (distance == nullptr) {
-    const Bits literal = kLiterals[bytes[at]];
-    put_bits(literal.bits, literal.n_bits);
-  } else {
-    put_match(length, *distance);
-  }
-  note_change(at, length, row_end);
-  return at + length;
+  const Bits literal = kLiterals[bytes[at]];
+  put_bits(literal.bits, literal.n_bits);
+  return 1;
 }
 
-void RowDeflate::note_change(std::size_t at, std::size_t length, std::size_t row_end) {
-  const std::uint8_t* const bytes = window_.data();
-  const bool has_previous = at >= row_bytes_;
-  for (std::size_t i = at; i < at + length; ++i) {
-    const int before = has_previous ? bytes[i - row_bytes_] : 0;
-    const int change = int{bytes[i]} - before;
-    row_sum_ += change;
-    row_weighted_ += change * static_cast<std::int64_t>(row_end - i);
-  }
-}
-
-void RowDeflate::end_row() {
+void RowDeflate::end_row(const Sums& sums) {
+  sums_[1] = sums_[0];
+  sums_[0] = sums;
   // Sums of at most 32 KiB bytes, so that nothing overflows.
-  adler_b_ = (adler_b_ + row_bytes_ * adler_a_ + static_cast<std::uint64_t>(row_weighted_)) %
+  adler_b_ = (adler_b_ + row_bytes_ * adler_a_ + static_cast<std::uint64_t>(sums.weighted)) %
              kAdlerModulus;
-  adler_a_ = (adler_a_ + static_cast<std::uint64_t>(row_sum_)) % kAdlerModulus;
+  adler_a_ = (adler_a_ + static_cast<std::uint64_t>(sums.plain)) % kAdlerModulus;
 }
 
-void RowDeflate::flush_match() {
+// What ends at encoded_.
+void RowDeflate::flush_match(const Base& base) {
   if (matched_ >= kShortestMatch) {
-    put_match(matched_, one_row_);
+    put_match(matched_, base.code);
   } else {
     for (std::size_t i = encoded_ - matched_; i < encoded_; ++i) {
       const Bits literal = kLiterals[window_[i]];
@@ -271,9 +302,10 @@ void RowDeflate::put_bits(std::uint64_t bits, int n_bits) {
   bits_ |= bits << n_bits_;
   n_bits_ += n_bits;
   if (n_bits_ < 32) return;
-  char four[4];
+  if (n_out_ + 4 > out_.size()) out_.resize(2 * out_.size() + 64);
+  char* const four = out_.data() + n_out_;
   for (int i = 0; i < 4; ++i) four[i] = static_cast<char>(bits_ >> (8 * i) & 0xFF);
-  out_.append(four, 4);
+  n_out_ += 4;
   bits_ >>= 32;
   n_bits_ -= 32;
 }
@@ -287,13 +319,13 @@ std::string RowDeflate::finish() {
     return result;
   }
   encode_pending();
-  flush_match();
+  flush_match(base_);
   const Bits end = symbol(256);
   put_bits(end.bits, end.n_bits);
-  for (; n_bits_ > 0; n_bits_ -= 8, bits_ >>= 8) out_ += static_cast<char>(bits_ & 0xFF);
+  std::string result(out_.data(), n_out_);
+  for (; n_bits_ > 0; n_bits_ -= 8, bits_ >>= 8) result += static_cast<char>(bits_ & 0xFF);
   const auto adler = static_cast<std::uint32_t>(adler_b_ << 16 | adler_a_);
-  for (int shift = 24; shift >= 0; shift -= 8) out_ += static_cast<char>(adler >> shift & 0xFF);
-  std::string result = out_;
+  for (int shift = 24; shift >= 0; shift -= 8) result += static_cast<char>(adler >> shift & 0xFF);
   begin();
   return result;
 }

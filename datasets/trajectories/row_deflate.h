@@ -36,19 +36,32 @@ class RowDeflate {
     int n_bits = 0;
   };
 
+  // The row that the present one is compared with; distance 0: none.
+  struct Base {
+    std::size_t distance = 0;
+    Code code = {};
+    std::size_t age = 0;  // 0: the row before, 1: the one before that
+  };
+  // Of a row, for Adler-32.
+  struct Sums {
+    std::int64_t plain = 0;
+    std::int64_t weighted = 0;  // of (row_bytes - i) x byte i
+  };
+
   void begin();
   void encode_pending();
   void encode(std::size_t end);
+  void choose_base();
   std::size_t encode_changed(std::size_t at, std::size_t row_end);
-  void flush_match();
+  void flush_match(const Base& base);
   void put_match(std::size_t length, const Code& distance);
   void put_bits(std::uint64_t bits, int n_bits);
-  void end_row();
-  void note_change(std::size_t at, std::size_t length, std::size_t row_end);
+  void end_row(const Sums& sums);
 
   std::size_t row_bytes_;
   std::unique_ptr<Zlib> zlib_;
-  std::string out_;
+  std::string out_;  // grows ahead of what is in it: n_out_ bytes
+  std::size_t n_out_ = 0;
   std::uint64_t bits_ = 0;
   int n_bits_ = 0;
 
@@ -56,14 +69,13 @@ class RowDeflate {
   std::vector<std::uint8_t> window_;
   std::size_t encoded_ = 0;  // up to here
   std::size_t size_ = 0;
-  std::size_t matched_ = 0;  // bytes before encoded_ that equal the row before and are not put yet
+  std::size_t matched_ = 0;  // bytes before encoded_ that equal their base and are not put yet
   Code one_row_;
   Code two_rows_;
   Code one_byte_;
 
-  // Adler-32: sums over the row before, and of the stream.
-  std::int64_t row_sum_ = 0;
-  std::int64_t row_weighted_ = 0;  // the sum of (row_bytes - i) x byte i
+  Base base_;
+  Sums sums_[2];  // of the row before, and of the one before that
   std::uint64_t adler_a_ = 1;
   std::uint64_t adler_b_ = 0;
 };

@@ -1,4 +1,5 @@
 // A plugin whose agents do all that an agent should not.
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -19,8 +20,8 @@ int crash(const doppler_problem*, std::int32_t*, char*, std::size_t) { std::abor
 int leave(const doppler_problem*, std::int32_t*, char*, std::size_t) { std::_Exit(0); }
 
 int hang(const doppler_problem*, std::int32_t*, char*, std::size_t) {
-  for (volatile int i = 0;; i = i + 1) {
-  }
+  std::atomic<int> n = 0;
+  for (;;) ++n;
 }
 
 int devour(const doppler_problem* problem, std::int32_t* assignment, char*, std::size_t) {
