@@ -262,9 +262,7 @@ def verify(row: Mapping[str, Any] | str | os.PathLike[str], *, suite: str = "") 
     return list(_core.leaderboard_verify(pathlib.Path(row).read_text(), suite))
 
 
-def rank(
-    rows: str | os.PathLike[str], *, suite: str = "", samples: int = 2000
-) -> dict[str, Any]:
+def rank(rows: str | os.PathLike[str], *, suite: str = "", samples: int = 2000) -> dict[str, Any]:
     """The ranking of the verified rows of a folder: what ``leaderboard rank --json`` prints."""
     found: dict[str, Any] = json.loads(
         _core.leaderboard_rank(os.fspath(rows), suite, samples, False)
@@ -272,9 +270,7 @@ def rank(
     return found
 
 
-def report(
-    rows: str | os.PathLike[str], *, suite: str = "", samples: int = 2000
-) -> dict[str, Any]:
+def report(rows: str | os.PathLike[str], *, suite: str = "", samples: int = 2000) -> dict[str, Any]:
     """The same with curves and schedules: what ``leaderboard report --json`` writes."""
     found: dict[str, Any] = json.loads(
         _core.leaderboard_rank(os.fspath(rows), suite, samples, True)
