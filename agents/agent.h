@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,6 +92,8 @@ struct AgentEntry : Description {
   std::function<std::unique_ptr<Agent>(const Parameters&)> make;
   // For an agent that learns (agents/training.h); empty for one that does not.
   std::function<std::unique_ptr<Trainer>(const Parameters&, const TrainProblem&)> train = {};
+  // Whether the trainer takes TrainOptions::demonstrations.
+  bool imitates_demonstrations = false;
   // Why `make` would throw RunError in this build; an empty function or string: it does not.
   std::function<std::string()> missing = {};
 };
@@ -105,5 +108,7 @@ std::unique_ptr<Agent> make_agent(std::string_view spelling);
 // The spelling with the parameters in the order of their schema: "annealing(moves=all)". Throws
 // like make_agent().
 std::string canonical_agent(std::string_view spelling);
+// Every parameter with its value, given or default. Throws like make_agent().
+std::map<std::string, ParameterValue> agent_parameters(std::string_view spelling);
 
 }  // namespace doppler

@@ -51,6 +51,7 @@ AgentEntry doppler_entry() {
   entry.train = [](const Parameters& parameters, const TrainProblem& problem) {
     return learned_module().make_trainer("doppler", parameters, problem);
   };
+  entry.imitates_demonstrations = true;
   entry.missing = missing_learned_module;
   return entry;
 }

@@ -47,4 +47,20 @@ std::string canonical_agent(std::string_view spelling) {
   return Parameters(agents().at(call.name).parameters, call).canonical();
 }
 
+std::map<std::string, ParameterValue> agent_parameters(std::string_view spelling) {
+  const NamedCall call = NamedCall::parse(spelling);
+  const AgentEntry& entry = agents().at(call.name);
+  const Parameters parameters(entry.parameters, call);
+  std::map<std::string, ParameterValue> values;
+  for (const ParameterSpec& spec : entry.parameters) {
+    std::visit(
+        [&](const auto& default_value) {
+          using T = std::decay_t<decltype(default_value)>;
+          values[spec.name] = parameters.get<T>(spec.name);
+        },
+        spec.default_value);
+  }
+  return values;
+}
+
 }  // namespace doppler

@@ -12,7 +12,8 @@ using Clock = std::chrono::steady_clock;
 // Gives decisions to an environment as the actions of its mode.
 class Player {
  public:
-  explicit Player(Env& env) : env_(env), action_(env.spec().action.sizes.size()) {}
+  Player(Env& env, StepListener* listener)
+      : env_(env), listener_(listener), action_(env.spec().action.sizes.size()) {}
 
   // `node` must be a candidate.
   void select(NodeId node) {
@@ -36,7 +37,7 @@ class Player {
       step(static_cast<std::int64_t>(env_.model().max_nodes()) + device.value);
     } else if (env_.options().factored) {
       action_ = {node_.value, device.value};
-      env_.step(action_);
+      step();
     } else {
       step(node_.value * static_cast<std::int64_t>(env_.model().max_devices()) + device.value);
     }
@@ -48,7 +49,7 @@ class Player {
       for (std::size_t v = 0; v < assignment.size(); ++v) {
         action_[v] = assignment.devices[v].value;
       }
-      env_.step(action_);
+      step();
     } else if (mode() == "place" || mode() == "refine") {
       while (env_.running()) step(assignment[env_.node()].value);
     } else {
@@ -61,9 +62,17 @@ class Player {
 
  private:
   [[nodiscard]] const std::string& mode() const { return env_.options().mode; }
-  void step(std::int64_t action) { env_.step(action); }
+  void step(std::int64_t action) {
+    action_.assign(1, action);
+    step();
+  }
+  void step() {
+    const StepResult result = env_.step(action_);
+    if (listener_ != nullptr) listener_->stepped(env_, action_, result);
+  }
 
   Env& env_;
+  StepListener* listener_;
   std::vector<std::int64_t> action_;
   NodeId node_;
 };
@@ -74,11 +83,13 @@ bool asks_for_nodes(const Env& env) {
 
 }  // namespace
 
-AssignResult assign_through_env(Agent& agent, Env& env, const AssignOptions& options) {
+AssignResult assign_through_env(Agent& agent, Env& env, const AssignOptions& options,
+                                StepListener* listener) {
   options.check();
   env.reset({.seed = options.seed});
+  if (listener != nullptr) listener->began(env, options.seed);
   const auto placement = env.model().tasks()[env.task_index()].placement;
-  Player player(env);
+  Player player(env, listener);
   AssignResult result;
   const auto begin = Clock::now();
   if (agent.has_steps() && asks_for_nodes(env)) {

@@ -3,6 +3,7 @@
 
 #include "agents/agent.h"
 #include "env/env.h"
+#include "env/step_listener.h"
 
 namespace doppler {
 
@@ -17,6 +18,8 @@ namespace doppler {
 // The makespan is the environment's, measured with the luck of the episode; `evaluations` are the
 // agent's and the environment's (1 + n_nodes in refine). Throws RunError if the agent chooses
 // nodes or devices that there are not, and whatever the environment throws.
-AssignResult assign_through_env(Agent& agent, Env& env, const AssignOptions& options = {});
+// `listener`, if there is one, is told of every step.
+AssignResult assign_through_env(Agent& agent, Env& env, const AssignOptions& options = {},
+                                StepListener* listener = nullptr);
 
 }  // namespace doppler

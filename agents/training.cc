@@ -57,6 +57,16 @@ std::unique_ptr<Trainer> make_trainer(std::string_view spelling, const TrainProb
   }
   if (problem.tasks.empty()) throw UsageError("training needs at least one task");
   problem.options.check();
+  if (problem.options.demonstrations) {
+    const std::vector<int>& stages = problem.options.stages;
+    if (!entry.imitates_demonstrations) {
+      throw UsageError("the agent '" + entry.name +
+                       "' imitates no data set; train doppler with it, or leave it out");
+    }
+    if (stages.front() != 1) {
+      throw UsageError("a data set is for stage 1, imitation, which is not among the stages");
+    }
+  }
   return entry.train(parameters, problem);
 }
 

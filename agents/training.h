@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agents/agent.h"
+#include "agents/demonstrations.h"
 
 namespace doppler {
 
@@ -35,6 +36,8 @@ struct TrainOptions {
   // Stage 3 of an agent that explores with care: what exploring may cost in all, as a share of
   // max_executions runs of the assignment that it starts from.
   double max_regret = 0.1;
+  // What stage 1 imitates instead of the agent's own teacher; null: that teacher.
+  std::shared_ptr<const Demonstrations> demonstrations = nullptr;
   // As AssignOptions::on_better, for the first task: of an agent that trains while it decides.
   std::function<void(const Improvement&)> on_better = {};
 

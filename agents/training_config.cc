@@ -49,11 +49,27 @@ void read_record(const JsonElement& record, TrainingConfig& config) {
 }
 
 TrainingConfig read_config(const JsonElement& root) {
-  root.allow_fields(
-      {"format",           "version", "agent",       "tasks",  "graph",      "cluster",
-       "settings",         "stages",  "evaluations", "engine", "executions", "regret",
-       "seconds",          "seed",    "threads",     "device", "init_from",  "checkpoint_every",
-       "allow_test_tasks", "record"});
+  root.allow_fields({"format",
+                     "version",
+                     "agent",
+                     "tasks",
+                     "graph",
+                     "cluster",
+                     "settings",
+                     "stages",
+                     "evaluations",
+                     "engine",
+                     "executions",
+                     "regret",
+                     "seconds",
+                     "seed",
+                     "threads",
+                     "device",
+                     "init_from",
+                     "dataset",
+                     "checkpoint_every",
+                     "allow_test_tasks",
+                     "record"});
   TrainingConfig config;
   const auto text_into = [&](std::string_view name, std::string& target) {
     if (const auto element = root.find(name)) target = element->text();
@@ -88,6 +104,7 @@ TrainingConfig read_config(const JsonElement& root) {
   options.n_threads = static_cast<int>(integer_or("threads", options.n_threads, 1, 1024));
   text_into("device", options.device);
   text_into("init_from", config.init_from);
+  text_into("dataset", config.dataset);
   if (const auto every = root.find("checkpoint_every")) {
     try {
       config.checkpoint_every = CheckpointInterval::parse(every->text());
@@ -106,7 +123,7 @@ std::vector<std::pair<std::string, std::string>> fixed_fields(const TrainingConf
   std::vector<std::pair<std::string, std::string>> fields;
   for (const char* name :
        {"agent", "tasks", "graph", "cluster", "settings", "stages", "evaluations", "engine",
-        "executions", "regret", "seed", "device", "init_from"}) {
+        "executions", "regret", "seed", "device", "init_from", "dataset"}) {
     fields.emplace_back(name, json.contains(name) ? json[name].dump() : "nothing");
   }
   return fields;
@@ -184,6 +201,7 @@ std::string to_json(const TrainingConfig& config) {
   json["threads"] = config.options.n_threads;
   json["device"] = config.options.device;
   if (!config.init_from.empty()) json["init_from"] = config.init_from;
+  if (!config.dataset.empty()) json["dataset"] = config.dataset;
   json["checkpoint_every"] = config.checkpoint_every.to_string();
   json["allow_test_tasks"] = config.allow_test_tasks;
   Json record = {{"code_version", config.code_version}, {"trained_on", Json::array()}};

@@ -44,6 +44,7 @@ struct TrainingConfig {
   std::map<std::string, ParameterValue> settings = {};
   TrainOptions options = {};   // but for initial_policy, of which the file keeps a hash
   std::string init_from = {};  // the policy file, or the folder of a run, that it came from
+  std::string dataset = {};  // the folder of a recorded data set that stage 1 imitates; empty: none
   CheckpointInterval checkpoint_every = {};
   bool allow_test_tasks = false;  // training on tasks of the test split was asked for
 

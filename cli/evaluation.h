@@ -12,6 +12,9 @@
 
 namespace doppler::cli {
 
+// What stands in for an agent's name: the best assignment that is known of the task.
+inline constexpr const char* kBestKnown = "best-known";
+
 // The agent to which all others are compared.
 inline constexpr const char* kBaseline = "critical-path";
 
@@ -42,7 +45,8 @@ struct EvaluationRow {
 
 // Rows by task, then agent, in the plan's order. Deterministic but for `seconds` (and for what
 // agents do within a limit of seconds): the number of threads plays no part. Throws what the first
-// failing run threw, and RunError for a makespan below the task's lower bound where that is proved.
+// failing run threw, UsageError for a task of which no best assignment is known where it is asked
+// for, and RunError for a makespan below the task's lower bound where that is proved.
 std::vector<EvaluationRow> evaluate(const EvaluationPlan& plan);
 
 }  // namespace doppler::cli

@@ -33,6 +33,8 @@ void add_commands(Command& program) {
   add_calibrate(program);
   add_compare(program);
   add_train(program);
+  add_record(program);
+  add_dataset(program);
   add_results(program);
   add_leaderboard(program);
   add_bench(program);

@@ -67,6 +67,9 @@ void add_training_options(Command& command, TrainingOptions& options) {
   command.option({"--init-from", "FILE",
                   "A policy file, or the folder of a run, to start from instead of from nothing"},
                  into(options.init_from));
+  command.option({"--dataset", "DIR",
+                  "Stage 1 imitates this recorded data set instead of the agent's own teacher"},
+                 into(options.dataset));
   command.option({"--checkpoint-every", "N",
                   "Save after so many seconds, as in 60s, or updates, as in 100. Default 30s"},
                  into(options.checkpoint_every));
@@ -125,6 +128,7 @@ TrainingConfig with_options(TrainingConfig config, const TrainingOptions& option
   if (options.device) train.device = *options.device;
   if (options.init_from) config.init_from = *options.init_from;
   if (!config.init_from.empty()) config.init_from = absolute(config.init_from);
+  if (options.dataset) config.dataset = absolute(*options.dataset);
   if (options.checkpoint_every) config.checkpoint_every = interval_of(*options.checkpoint_every);
   if (options.allow_test_tasks) config.allow_test_tasks = true;
   put_settings(options.settings, config.settings);

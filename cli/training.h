@@ -29,6 +29,7 @@ struct TrainingOptions {
   std::optional<std::int64_t> threads = {};
   std::optional<std::string> device = {};
   std::optional<std::string> init_from = {};
+  std::optional<std::string> dataset = {};
   std::optional<std::string> checkpoint_every = {};
   bool allow_test_tasks = false;
   SettingOptions settings = {};

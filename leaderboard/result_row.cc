@@ -56,7 +56,7 @@ ResultRow run_row(const ResultKey& key, const Task& task, const std::string& cod
   const Task lucky = with_luck_of(task, key.seed);
   ResultRow row{.key = key,
                 .task_hash = lucky.hash(),
-                .parameters = parameters_of(key.agent),
+                .parameters = agent_parameters(key.agent),
                 .lower_bound = lucky.lower_bound(),
                 .raw_costs = lucky.cost_model.kind() == CostModel::Kind::raw,
                 .code_version = code_version};

@@ -19,22 +19,6 @@ constexpr std::string_view kOutOfMemory = "out of memory";
 
 }  // namespace
 
-std::map<std::string, ParameterValue> parameters_of(const std::string& agent) {
-  const NamedCall call = NamedCall::parse(agent);
-  const AgentEntry& entry = agents().at(call.name);
-  const Parameters parameters(entry.parameters, call);
-  std::map<std::string, ParameterValue> values;
-  for (const ParameterSpec& spec : entry.parameters) {
-    std::visit(
-        [&](const auto& default_value) {
-          using T = std::decay_t<decltype(default_value)>;
-          values[spec.name] = parameters.get<T>(spec.name);
-        },
-        spec.default_value);
-  }
-  return values;
-}
-
 Json makespan_json(double makespan) {
   return std::isfinite(makespan) ? Json(makespan) : Json(kOutOfMemory);
 }

@@ -14,8 +14,7 @@
 
 namespace doppler {
 
-// Every parameter of an agent of the registry, defaults included. Throws UsageError.
-std::map<std::string, ParameterValue> parameters_of(const std::string& agent);
+// Of an agent, as files have them.
 std::map<std::string, ParameterValue> parameters_of(const JsonElement& element);
 nlohmann::ordered_json parameters_json(const std::map<std::string, ParameterValue>& parameters);
 

@@ -103,6 +103,11 @@ std::unique_ptr<Trainer> make_doppler_trainer(const Parameters& parameters,
       initial.empty() ? first_policy(parameters.get<std::string>("policy"), problem.options.seed)
                       : DopplerPolicy::parse(initial, "the initial policy");
   if (problem.tasks.size() > 1) {
+    if (problem.options.demonstrations) {
+      throw UsageError(
+          "doppler(preset=best) imitates a data set on one task at a time; name one, or train "
+          "doppler(preset=paper)");
+    }
     return std::make_unique<GeneralistTrainer>(GeneralistOptions{}, problem, std::move(policy));
   }
   return std::make_unique<DopplerTrainer>(

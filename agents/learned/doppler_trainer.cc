@@ -45,20 +45,25 @@ DopplerTrainer::DopplerTrainer(DopplerTrainerOptions options, const TrainProblem
   }
   if (run_.n_threads > 1) pool_ = std::make_unique<ThreadPool>(run_.n_threads);
   const bool searches = has_stage(run_, 2);
-  if (has_stage(run_, 1) && model_->n_nodes() > 0 && (!options_.teacher.empty() || !searches)) {
+  const bool is_taught = !options_.teacher.empty() || run_.demonstrations;
+  if (has_stage(run_, 1) && model_->n_nodes() > 0 && (is_taught || !searches)) {
     n_imitation_updates_ = options_.n_imitation_updates;
-    const auto teacher =
-        make_host_agent(options_.teacher.empty() ? "critical-path" : options_.teacher);
-    for (std::int64_t i = 0; i < options_.n_teacher_episodes; ++i) {
-      lessons_.push_back(
-          trajectory_of(*teacher, model_, mix64(run_.seed + static_cast<std::uint64_t>(i))));
-    }
+    if (!run_.demonstrations) take_lessons();
     imitation_.emplace(
         std::vector<ImitationTask>{
             {.inputs = &inputs_, .gradient = &gradient_, .n_nodes = model_->n_nodes()}},
         policy_.heads[0]);
   }
   if (n_imitation_updates_ == 0) start_search();
+}
+
+void DopplerTrainer::take_lessons() {
+  const auto teacher =
+      make_host_agent(options_.teacher.empty() ? "critical-path" : options_.teacher);
+  for (std::int64_t i = 0; i < options_.n_teacher_episodes; ++i) {
+    lessons_.push_back(
+        trajectory_of(*teacher, model_, mix64(run_.seed + static_cast<std::uint64_t>(i))));
+  }
 }
 
 void DopplerTrainer::start_search() {
@@ -101,10 +106,19 @@ void DopplerTrainer::start_online() {
 
 void DopplerTrainer::imitate() {
   std::vector<ImitationExample> examples;
-  const auto n_lessons = static_cast<std::int64_t>(lessons_.size());
+  std::vector<Trajectory> read;  // of this update alone
+  if (run_.demonstrations) read.reserve(static_cast<std::size_t>(options_.imitation_batch));
+  const std::int64_t n_lessons = run_.demonstrations ? run_.demonstrations->size(0)
+                                                     : static_cast<std::int64_t>(lessons_.size());
   for (std::int64_t i = 0; i < options_.imitation_batch; ++i) {
-    const auto lesson = (n_updates_ * options_.imitation_batch + i) % n_lessons;
-    examples.push_back({.task = 0, .trajectory = &lessons_[static_cast<std::size_t>(lesson)]});
+    const std::int64_t lesson = (n_updates_ * options_.imitation_batch + i) % n_lessons;
+    if (run_.demonstrations) {
+      Demonstration demonstration = run_.demonstrations->read(0, lesson);
+      read.push_back({std::move(demonstration.order), std::move(demonstration.assignment.devices)});
+      examples.push_back({.task = 0, .trajectory = &read.back()});
+    } else {
+      examples.push_back({.task = 0, .trajectory = &lessons_[static_cast<std::size_t>(lesson)]});
+    }
   }
   loss_ = imitation_->update(policy_.network, examples, {});
 }

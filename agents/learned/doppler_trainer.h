@@ -24,7 +24,8 @@ struct DopplerTrainerOptions {
 
 // Stage I makes the network and one head imitate the teacher, without a run of the engine. Without
 // a named teacher the linear rules of partner-list and of critical-path stand for it: they are
-// heads themselves, so nothing needs to be learnt; with stage I alone it is critical-path. Stage II
+// heads themselves, so nothing needs to be learnt; with stage I alone it is critical-path.
+// Demonstrations take the place of any teacher. Stage II
 // is HeadSearch; the network stays as stage I or the initial policy has it, so that heads that were
 // measured keep their makespans. Stage III is OnlineSearch, from what stage II has come to, or
 // without it from what the first head decides.
@@ -41,6 +42,7 @@ class DopplerTrainer : public Trainer {
   void restore(std::string_view state) override;
 
  private:
+  void take_lessons();
   void imitate();
   void start_search();
   void start_online();

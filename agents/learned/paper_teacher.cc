@@ -74,7 +74,37 @@ class AssignmentTeacher : public Teacher {
   Assignment assignment_;
 };
 
+class DemonstrationTeacher : public Teacher {
+ public:
+  explicit DemonstrationTeacher(Demonstration demonstration)
+      : assignment_(std::move(demonstration.assignment)), place_(demonstration.order.size()) {
+    for (std::size_t i = 0; i < demonstration.order.size(); ++i) {
+      place_[demonstration.order[i].index()] = i;
+    }
+  }
+
+  void begin(std::shared_ptr<const PlacementModel> /*model*/, std::uint64_t /*seed*/) override {}
+  void nodes(const PartialSchedule& schedule, std::vector<NodeId>& out) override {
+    out.assign(1, schedule.candidates().front());
+    for (NodeId node : schedule.candidates()) {
+      if (place_[node.index()] < place_[out.front().index()]) out.front() = node;
+    }
+  }
+  void devices(const PartialSchedule& /*schedule*/, NodeId node,
+               std::vector<DeviceId>& out) override {
+    out.assign(1, assignment_[node]);
+  }
+
+ private:
+  Assignment assignment_;
+  std::vector<std::size_t> place_;  // in the order, by node
+};
+
 }  // namespace
+
+std::unique_ptr<Teacher> demonstration_teacher(Demonstration demonstration) {
+  return std::make_unique<DemonstrationTeacher>(std::move(demonstration));
+}
 
 std::unique_ptr<Teacher> critical_path_teacher() { return std::make_unique<CriticalPathTeacher>(); }
 

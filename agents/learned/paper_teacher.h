@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agents/agent.h"
+#include "agents/demonstrations.h"
 
 namespace doppler {
 
@@ -29,5 +30,7 @@ std::unique_ptr<Teacher> step_teacher(std::unique_ptr<Agent> agent);
 // For an agent that decides as a whole: the candidates of largest b-level, each on the device that
 // the assignment has for it.
 std::unique_ptr<Teacher> assignment_teacher(Assignment assignment);
+// The candidate that comes first in the demonstration, on its device there.
+std::unique_ptr<Teacher> demonstration_teacher(Demonstration demonstration);
 
 }  // namespace doppler

@@ -251,7 +251,7 @@ void PaperTrainer::both(const std::function<void(bool)>& work) {
 
 void PaperTrainer::decide_teacher(std::size_t task, PaperProgress& progress) {
   std::optional<Assignment>& taught = progress.tasks[task].taught;
-  if (teacher_has_steps_ || taught) return;
+  if (options_.demonstrations || teacher_has_steps_ || taught) return;
   const auto agent = make_host_agent(hyperparameters_.teacher);
   const Decision decision =
       agent->decide(models_[task], {.seed = options_.seed, .max_evaluations = 1});
@@ -274,7 +274,11 @@ void PaperTrainer::run_episode(Worker& worker, const UpdatePlan& plan, std::size
       .seed = Hasher().add(options_.seed).add(std::uint64_t(plan.stage)).add(number).digest()};
   std::unique_ptr<Teacher> fixed;
   if (plan.stage == 1) {
-    if (!teacher_has_steps_) {
+    if (options_.demonstrations) {
+      const std::int64_t n = options_.demonstrations->size(plan.task);
+      fixed = demonstration_teacher(
+          options_.demonstrations->read(plan.task, static_cast<std::int64_t>(number) % n));
+    } else if (!teacher_has_steps_) {
       fixed = assignment_teacher(*progress.tasks[plan.task].taught);
     } else if (!worker.teacher) {
       const std::string& name = hyperparameters_.teacher;

@@ -17,6 +17,8 @@ void add_profile(Command& program);      // measured nodes and links of a task
 void add_calibrate(Command& program);    // this machine as a cluster
 void add_compare(Command& program);      // the simulator against a real engine
 void add_train(Command& program);        // an agent learns
+void add_record(Command& program);       // episodes as a data set
+void add_dataset(Command& program);      // recorded data sets
 void add_results(Command& program);      // grids of runs, a row file each
 void add_leaderboard(Command& program);  // suites, rows, ranking, report
 void add_bench(Command& program);        // speed of the simulator here

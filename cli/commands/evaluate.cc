@@ -66,7 +66,9 @@ EvaluationPlan plan_of(const EvaluateOptions& options) {
   }
   EvaluationPlan plan;
   plan.agents = options.agents.empty() ? all_heuristics() : options.agents;
-  for (const std::string& agent : plan.agents) named_agent(agent);  // a slip is told before any run
+  for (const std::string& agent : plan.agents) {
+    if (agent != kBestKnown) named_agent(agent);  // a slip is told before any run
+  }
   const bool none_named = options.tasks.empty() && options.graphs.empty();
   for (const std::string& task : none_named ? paper_tasks() : options.tasks) {
     plan.tasks.push_back(make_problem_of_task(task, options.settings));
@@ -178,7 +180,9 @@ void add_evaluate(Command& program) {
   command.option({"--cluster", "NAME", "With --graph: a preset with parameters, or a cluster file"},
                  into(options->cluster));
   command.option(
-      {"--agents,--agent", "X,Y", "Agents, with parameters where wanted. Default: all heuristics"},
+      {"--agents,--agent", "X,Y",
+       "Agents, with parameters where wanted; best-known: the best assignment known of the task. "
+       "Default: all heuristics"},
       into(options->agents));
   command.option({"--seeds", "N", "How many seeds for each. Default 10"},
                  into(options->seeds, 1, 1000000));

@@ -6,6 +6,7 @@
 
 #include "agents/training_run.h"
 #include "cli/commands/commands.h"
+#include "cli/demonstrations.h"
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
 #include "cli/output.h"
@@ -49,6 +50,11 @@ TrainingTasks models_of(std::vector<Task> tasks) {
   return models;
 }
 
+void open_dataset(TrainingConfig& config, const TrainingTasks& models) {
+  if (config.dataset.empty()) return;
+  config.options.demonstrations = open_demonstrations(config.dataset, models);
+}
+
 TrainingRun start_run(const TrainCommandOptions& options) {
   TrainingFolder::check_can_create(options.out);
   TrainingConfig config;
@@ -66,7 +72,9 @@ TrainingRun start_run(const TrainCommandOptions& options) {
     }
   }
   if (!config.init_from.empty()) config.options.initial_policy = read_policy(config.init_from);
-  return TrainingRun::start(options.out, std::move(config), models_of(std::move(tasks)));
+  TrainingTasks models = models_of(std::move(tasks));
+  open_dataset(config, models);
+  return TrainingRun::start(options.out, std::move(config), std::move(models));
 }
 
 TrainingRun resume_run(const TrainCommandOptions& options) {
@@ -80,7 +88,9 @@ TrainingRun resume_run(const TrainCommandOptions& options) {
                      " trains on tasks that a program made; continue it in that program");
   }
   std::vector<Task> tasks = make_training_tasks(config);
-  return TrainingRun::resume(std::move(folder), std::move(config), models_of(std::move(tasks)));
+  TrainingTasks models = models_of(std::move(tasks));
+  open_dataset(config, models);
+  return TrainingRun::resume(std::move(folder), std::move(config), std::move(models));
 }
 
 // "1 h 05 min", "3 min 20 s", "12 s".

@@ -31,6 +31,17 @@ Json row_of(const Json& table, const std::string& task, const std::string& agent
   return {};
 }
 
+TEST_CASE("evaluate shows the best-known assignment as a row") {
+  const Json table = run_json({"evaluate", "--tasks", "llama-layer@p100x4", "--agents",
+                               "best-known,partner-list,critical-path", "--seeds", "3", "--json"});
+  const Json row = row_of(table, "llama-layer@p100x4", "best-known");
+  CHECK(row["makespans"].size() == 1);
+  CHECK(row["best"] < row_of(table, "llama-layer@p100x4", "partner-list")["best"]);
+  CHECK(row["ratio"].get<double>() < 1);
+  check_refused({"evaluate", "--tasks", "chainmm(n=512)@p100x4", "--agents", "best-known"}, 2,
+                {"no best-known assignment", "chainmm(n=512)@p100x4"});
+}
+
 TEST_CASE("evaluate sums up its makespans as it says") {
   const Json table = run_json({"evaluate", "--tasks", "chainmm@p100x4,ffnn@p100x4", "--agents",
                                "random,critical-path,partner-list", "--json"});
