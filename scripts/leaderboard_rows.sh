@@ -31,13 +31,15 @@ done
 ((${#parts[@]})) || parts=(heuristics search learned report)
 [[ -x $command ]] || { echo "$command is missing; build it: scripts/quickstart.sh" >&2; exit 1; }
 
-# run AGENTS TIERS [OPTION...]
+# run AGENTS TIERS [OPTION...]: small tiers of every suite first
 run() {
-  local agents=$1 tiers=$2 suite
+  local agents=$1 tiers=$2 suite tier
   shift 2
-  for suite in ${suites//,/ }; do
-    "$command" leaderboard run --suite "$suite" --agents "$agents" --tiers "$tiers" --rows "$rows" \
-      --jobs "$jobs" --authors DopplerGym --resume "$@"
+  for tier in ${tiers//,/ }; do
+    for suite in ${suites//,/ }; do
+      "$command" leaderboard run --suite "$suite" --agents "$agents" --tiers "$tier" --rows "$rows" \
+        --jobs "$jobs" --authors DopplerGym --resume "$@"
+    done
   done
 }
 
@@ -46,15 +48,16 @@ for part in "${parts[@]}"; do
     heuristics) run critical-path,heft,m-etf,partner-list,round-robin,enumerative 1 ;;
     search) run annealing,local-search,rule-search 1,100,1000,10000 ;;
     learned)
-      # From nothing, within the tier's own evaluations; one evaluation teaches nothing.
-      run doppler 100,1000,10000
       # Trained beforehand on other tasks (scripts/train_generalist.sh), then within the tier.
       training=build/generalist_training.json
       mkdir -p build
       awk 'BEGIN { printf "{\"tasks\": [" } { printf "%s\"%s\"", (NR > 1 ? ", " : ""), $0 }
            END { print "], \"evaluations\": 200000, \"seconds\": 0}" }' scripts/generalist_tasks.txt \
         > "$training"
-      run 'doppler(policy=generalist)' 1,100,1000,10000 --training "$training" ;;
+      run 'doppler(policy=generalist)' 1,100,1000 --training "$training"
+      # From nothing, within the tier's own evaluations; one evaluation teaches nothing.
+      run doppler 100,1000,10000
+      run 'doppler(policy=generalist)' 10000 --training "$training" ;;
     report)
       mkdir -p build
       "$command" leaderboard report --rows "$rows" --html build/leaderboard.html \
