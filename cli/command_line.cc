@@ -223,7 +223,7 @@ void Command::option(const OptionText& text, Accept accept, bool required) {
   };
   CLI::Option* option = app_->add_option(text.name, callback, wrapped(text.summary, kSummaryWidth));
   // "FILE..." takes any number of words.
-  if (text.value.ends_with("...")) option->expected(1, kMostWords);
+  if (text.value.ends_with("...")) option->expected(1, kMostWords)->allow_extra_args();
   option->option_text(text.value)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group_)

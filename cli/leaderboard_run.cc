@@ -111,13 +111,18 @@ class Runner {
     std::size_t n_decisions = 0;
     for (const Piece& piece : pieces_) n_decisions += piece.keys.size();
     if (pieces_.empty()) return done_;
-    const std::vector<std::string> command = work_command();
+    start_ = run_.start;
+    if (!start_) {
+      start_ = [this, command = work_command()](std::span<const DecisionKey> keys) {
+        return start_decisions(command, keys, run_.limits);
+      };
+    }
     Progress progress(n_decisions);
     // A real engine is not disturbed by the next decision.
     const int jobs = suite_.is_simulated() ? run_.jobs : 1;
     side_by_side(pieces_.size(), jobs, [&](std::size_t i) {
       try {
-        work(pieces_[i], command, progress);
+        work(pieces_[i], progress);
         return true;
       } catch (...) {
         const std::scoped_lock lock(mutex_);
@@ -131,6 +136,8 @@ class Runner {
 
  private:
   void plan() {
+    if (!run_.kind.empty()) check_kind(run_.kind);
+    check_link(run_.link);
     std::map<std::string, std::string> kinds;  // of the plugin's agents
     std::vector<std::string> wanted = run_.agents;
     if (!run_.plugin.empty()) {
@@ -158,25 +165,25 @@ class Runner {
 
   Submission header_of(const std::string& spelling,
                        const std::map<std::string, std::string>& kinds) const {
-    Submission header{.suite = suite_.name,
-                      .revision = suite_.revision,
-                      .agent = spelling,
-                      .kind = run_.kind,
-                      .authors = run_.authors,
-                      .link = run_.link,
-                      .note = run_.note,
-                      .code_version = DOPPLER_VERSION,
-                      .command = typed_command(),
-                      .hardware = this_hardware(),
-                      .training = training_};
-    if (const auto found = kinds.find(spelling); found != kinds.end()) {
-      if (header.kind.empty()) header.kind = found->second;
-      return header;
+    Submission header;
+    const auto of_plugin = kinds.find(spelling);
+    if (of_plugin != kinds.end()) {
+      header = {.suite = suite_.name,
+                .revision = suite_.revision,
+                .agent = spelling,
+                .kind = of_plugin->second,
+                .hardware = this_hardware()};
+    } else {
+      named_agent(spelling);  // a slip is told before any run
+      header = new_submission(suite_, spelling, suite_.tiers.front().evaluations);
     }
-    named_agent(spelling);  // a slip is told before any run
-    header.agent = canonical_agent(spelling);
-    header.parameters = agent_parameters(header.agent);
-    if (header.kind.empty()) header.kind = kind_of_agent(header.agent);
+    if (!run_.kind.empty()) header.kind = run_.kind;
+    header.authors = run_.authors;
+    header.link = run_.link;
+    header.note = run_.note;
+    header.code_version = DOPPLER_VERSION;
+    header.command = run_.command.empty() ? typed_command() : run_.command;
+    header.training = training_;
     return header;
   }
 
@@ -238,7 +245,7 @@ class Runner {
     return command;
   }
 
-  void work(const Piece& piece, const std::vector<std::string>& command, Progress& progress) {
+  void work(const Piece& piece, Progress& progress) {
     Row& row = rows_[piece.row];
     {
       const std::scoped_lock lock(mutex_);
@@ -246,7 +253,7 @@ class Runner {
     }
     const std::string doing =
         row.header.agent + ", " + std::to_string(row.header.tier) + ", " + piece.keys.front().task;
-    const DecisionProcess process = start_decisions(command, piece.keys, run_.limits);
+    const DecisionProcess process = start_(piece.keys);
     follow_decisions(process, suite_, piece.keys, run_.limits, [&](DecisionRecord record) {
       const std::scoped_lock lock(mutex_);
       keep(row, std::move(record));
@@ -287,6 +294,7 @@ class Runner {
   Training training_;
   std::vector<Row> rows_;
   std::vector<Piece> pieces_;
+  std::function<DecisionProcess(std::span<const DecisionKey>)> start_;
   std::mutex mutex_;  // of rows_ and done_
   LeaderboardRunDone done_;
   std::exception_ptr fault_;

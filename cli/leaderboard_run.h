@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct LeaderboardRun {
   bool resume = false;
   int jobs = 1;
   IsolationLimits limits = {};
+  std::string command = {};  // what the rows say made them; empty: the command line
+  // Starts a process for decisions; empty: this very command. Must be thread safe if jobs > 1.
+  std::function<DecisionProcess(std::span<const DecisionKey>)> start = {};
 };
 
 // A row that could not be made.

@@ -117,6 +117,17 @@ std::string kind_of_agent(const std::string& agent) {
   return std::find(kinds.begin(), kinds.end(), family) == kinds.end() ? "other" : family;
 }
 
+Submission new_submission(const Suite& suite, const std::string& agent, std::int64_t tier) {
+  Submission row{.suite = suite.name,
+                 .revision = suite.revision,
+                 .tier = suite.tier(tier).evaluations,
+                 .agent = canonical_agent(agent)};
+  row.kind = kind_of_agent(row.agent);
+  row.parameters = agent_parameters(row.agent);
+  row.hardware = this_hardware();
+  return row;
+}
+
 std::vector<DecisionKey> plan_decisions(const Suite& suite, const std::string& suite_name,
                                         const std::string& agent, std::int64_t tier,
                                         const std::string& kind) {

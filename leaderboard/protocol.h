@@ -46,6 +46,10 @@ DecisionRecord parse_decision_record(std::string_view content, const std::string
 // The kind that rows of this agent of the registry have.
 std::string kind_of_agent(const std::string& agent);
 
+// The head of a row: agent and parameters as the registry spells them, kind, this machine; no
+// results. Throws UsageError for an agent or tier that is not there.
+Submission new_submission(const Suite& suite, const std::string& agent, std::int64_t tier);
+
 // Every decision of a row, by task, then seed. `suite` is what DecisionKey::suite is to be.
 std::vector<DecisionKey> plan_decisions(const Suite& suite, const std::string& suite_name,
                                         const std::string& agent, std::int64_t tier,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graphs/error.h"
 #include "graphs/file.h"
 #include "graphs/hash.h"
 #include "graphs/strict_json.h"
@@ -47,18 +48,14 @@ SubmissionTask task_of(const JsonElement& element, Completeness completeness) {
   return task;
 }
 
-// An address that a page may link to: nothing that would run there.
-std::string link_of(const JsonElement& element) {
-  const std::string& link = element.text();
-  if (link.empty() || link.starts_with("https://") || link.starts_with("http://")) return link;
-  element.fail("expected an address that begins with https:// or http://");
-}
-
-std::string kind_of(const JsonElement& element) {
-  const std::string& kind = element.text();
-  const auto& kinds = submission_kinds();
-  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return kind;
-  element.fail("expected heuristic, search, learned or other");
+// The text, if `check` accepts it.
+const std::string& checked(const JsonElement& element, void (*check)(const std::string&)) {
+  try {
+    check(element.text());
+  } catch (const UsageError& error) {
+    element.fail(error.what());
+  }
+  return element.text();
 }
 
 }  // namespace
@@ -75,6 +72,17 @@ std::string Submission::file_name() const {
 const std::vector<std::string>& submission_kinds() {
   static const std::vector<std::string> kinds = {"heuristic", "search", "learned", "other"};
   return kinds;
+}
+
+void check_kind(const std::string& kind) {
+  const auto& kinds = submission_kinds();
+  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return;
+  throw_unknown_name("kind of agent", kind, kinds);
+}
+
+void check_link(const std::string& link) {
+  if (link.empty() || link.starts_with("https://") || link.starts_with("http://")) return;
+  throw UsageError("expected an address that begins with https:// or http://");
 }
 
 Json run_json(const SubmissionRun& run) {
@@ -154,7 +162,7 @@ Submission parse_submission(std::string_view content, const std::string& source,
   Submission row{.suite = root.field("suite").text(),
                  .tier = root.field("tier").integer(1, kLargest),
                  .agent = root.field("agent").text(),
-                 .kind = kind_of(root.field("kind")),
+                 .kind = checked(root.field("kind"), &check_kind),
                  .note = optional_text("note"),
                  .code_version = optional_text("code_version"),
                  .command = optional_text("command")};
@@ -169,7 +177,7 @@ Submission parse_submission(std::string_view content, const std::string& source,
   if (const auto item = derived(root, "authors", completeness)) {
     for (const JsonElement& author : item->elements()) row.authors.push_back(author.text());
   }
-  if (const auto item = derived(root, "link", completeness)) row.link = link_of(*item);
+  if (const auto item = derived(root, "link", completeness)) row.link = checked(*item, &check_link);
   if (const auto item = derived(root, "hardware", completeness)) row.hardware = hardware_of(*item);
   if (const auto item = derived(root, "training", completeness)) row.training = training_of(*item);
   for (const JsonElement& item : root.field("results").elements()) {

@@ -79,6 +79,11 @@ struct Submission {
 // Kinds of agents that a row may name.
 const std::vector<std::string>& submission_kinds();
 
+// Throw UsageError for a kind that rows may not name, or an address that a page may not link to:
+// one that does not begin with https:// or http://. An empty address is none.
+void check_kind(const std::string& kind);
+void check_link(const std::string& link);
+
 // Whether a file holds what follows from the assignments: hashes, makespans, curves.
 enum class Completeness { complete, draft };
 

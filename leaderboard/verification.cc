@@ -238,47 +238,52 @@ Verification Verifier::verify(const Submission& row) {
       continue;
     }
     for (const SubmissionRun& run : task.runs) {
-      const std::string where = "task '" + task.name + "', seed " + std::to_string(run.seed) + ": ";
-      try {
-        run.assignment.check(known_task.task.graph, known_task.task.cluster);
-      } catch (const InvalidError& error) {
-        check.fault(where + error.what());
-        continue;
-      }
-      if (!suite->is_simulated()) {
-        if (!executes_for_real_ || run.makespans.empty()) continue;
-        const std::vector<double> here = measure(*suite, *suite_task, run.assignment);
-        const auto [least, largest] =
-            std::minmax_element(run.makespans.begin(), run.makespans.end());
-        const auto [here_least, here_largest] = std::minmax_element(here.begin(), here.end());
-        result.spreads.push_back(
-            {task.name, run.seed, *least, *largest, *here_least, *here_largest});
-        result.n_executions += static_cast<std::int64_t>(here.size());
-        continue;
-      }
-      for (std::size_t i = 0; i < run.makespans.size(); ++i) {
-        const double makespan = known_task.simulator->makespan(
-            run.assignment.devices, suite_task->has_luck() ? suite->first_luck + i : 0);
-        ++result.n_executions;
-        if (!equal(makespan, run.makespans[i])) {
-          check.fault(where + "run " + std::to_string(i) + " has makespan " +
-                      seconds_text(run.makespans[i]) + ", but the assignment gives " +
-                      seconds_text(makespan));
-          break;
-        }
-      }
-      const bool is_bounded =
-          !suite_task->settings.noise.has_value() || *suite_task->settings.noise == 0;
-      if (!is_bounded) continue;
-      double least = run.curve.empty() ? HUGE_VAL : run.curve.back().makespan;
-      for (const double makespan : run.makespans) least = std::min(least, makespan);
-      if (below_bound(least, known_task.lower_bound)) {
-        check.fault(where + "makespan " + seconds_text(least) + " is below the lower bound " +
-                    seconds_text(known_task.lower_bound));
-      }
+      execute(*suite, *suite_task, known_task, run, result);
     }
   }
   return result;
+}
+
+void Verifier::execute(const Suite& suite, const SuiteTask& suite_task, KnownTask& known_task,
+                       const SubmissionRun& run, Verification& result) const {
+  const std::string where =
+      "task '" + suite_task.name + "', seed " + std::to_string(run.seed) + ": ";
+  try {
+    run.assignment.check(known_task.task.graph, known_task.task.cluster);
+  } catch (const InvalidError& error) {
+    result.faults.push_back(where + error.what());
+    return;
+  }
+  if (suite.is_simulated()) {
+    compare(suite, suite_task, known_task, run, where, result);
+  } else if (executes_for_real_ && !run.makespans.empty()) {
+    const std::vector<double> here = measure(suite, suite_task, run.assignment);
+    const auto [least, largest] = std::minmax_element(run.makespans.begin(), run.makespans.end());
+    const auto [here_least, here_largest] = std::minmax_element(here.begin(), here.end());
+    result.spreads.push_back(
+        {suite_task.name, run.seed, *least, *largest, *here_least, *here_largest});
+    result.n_executions += static_cast<std::int64_t>(here.size());
+  }
+}
+
+void Verifier::compare(const Suite& suite, const SuiteTask& suite_task, KnownTask& known_task,
+                       const SubmissionRun& run, const std::string& where, Verification& result) {
+  for (std::size_t i = 0; i < run.makespans.size(); ++i) {
+    const double makespan = known_task.simulator->makespan(
+        run.assignment.devices, suite_task.has_luck() ? suite.first_luck + i : 0);
+    ++result.n_executions;
+    if (equal(makespan, run.makespans[i])) continue;
+    result.faults.push_back(where + "run " + std::to_string(i) + " has makespan " +
+                            seconds_text(run.makespans[i]) + ", but the assignment gives " +
+                            seconds_text(makespan));
+    break;
+  }
+  if (suite_task.settings.noise.value_or(0) > 0) return;  // luck may be better than the bound
+  double least = run.curve.empty() ? HUGE_VAL : run.curve.back().makespan;
+  for (const double makespan : run.makespans) least = std::min(least, makespan);
+  if (!below_bound(least, known_task.lower_bound)) return;
+  result.faults.push_back(where + "makespan " + seconds_text(least) + " is below the lower bound " +
+                          seconds_text(known_task.lower_bound));
 }
 
 }  // namespace doppler

@@ -49,6 +49,11 @@ class Verifier {
  private:
   struct KnownTask;
   KnownTask& known(const Suite& suite, const SuiteTask& task);
+  // Of one assignment: legal, and as the row says when it is executed.
+  void execute(const Suite& suite, const SuiteTask& suite_task, KnownTask& known_task,
+               const SubmissionRun& run, Verification& result) const;
+  static void compare(const Suite& suite, const SuiteTask& suite_task, KnownTask& known_task,
+                      const SubmissionRun& run, const std::string& where, Verification& result);
 
   std::vector<Suite> suites_;
   bool executes_for_real_;

@@ -61,5 +61,6 @@ PYBIND11_MODULE(_core, module) {
   python::bind_agents(module);
   python::bind_python_agents(module);
   python::bind_training(module);
+  python::bind_leaderboard(module);
   python::bind_command(module);
 }

@@ -17,6 +17,7 @@ void bind_recording(pybind11::module_& module);
 void bind_agents(pybind11::module_& module);
 void bind_python_agents(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
+void bind_leaderboard(pybind11::module_& module);
 void bind_command(pybind11::module_& module);
 
 }  // namespace doppler::python

@@ -14,6 +14,7 @@ An environment of Gymnasium builds an assignment step by step; see AssignEnv.
 Values are immutable, compare by content, and can be pickled. Times are seconds, sizes bytes.
 """
 
+from . import leaderboard
 from ._agents import Agent, Run, SupportsAct, register_agent, register_entry_points, run
 from ._command import main
 from ._core import (
@@ -121,6 +122,7 @@ __all__ = [
     "clusters",
     "critical_path",
     "environment_id",
+    "leaderboard",
     "levels",
     "lower_bound",
     "main",
