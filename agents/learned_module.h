@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agents/training.h"
 
@@ -47,6 +48,7 @@ const LearnedModule& learned_module();
 // cannot be loaded counts as there.
 std::string missing_learned_module();
 
-AgentEntry doppler_entry();
+// Every learned agent.
+std::vector<AgentEntry> learned_entries();
 
 }  // namespace doppler

@@ -24,7 +24,7 @@ Registry<AgentEntry>& all_agents() {
     built_in.add(enumerative_entry());
     built_in.add(local_search_entry());
     built_in.add(rule_search_entry());
-    built_in.add(doppler_entry());
+    for (AgentEntry& entry : learned_entries()) built_in.add(std::move(entry));
     return built_in;
   }();
   return registry;

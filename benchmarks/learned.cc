@@ -7,8 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "agents/learned/gdp_policy.h"
+#include "agents/learned/joint_policy.h"
 #include "agents/learned/paper_network.h"
-#include "agents/learned/paper_trainer.h"
+#include "agents/learned/paper_policy.h"
+#include "agents/learned/placeto_policy.h"
 #include "agents/learned/torch_device.h"
 #include "benchmarks/layered_graph.h"
 #include "datasets/tasks.h"
@@ -43,7 +46,7 @@ struct Paper {
         weights(network.weights()),
         rollout(task) {
     const torch::NoGradGuard no_gradient;
-    embedding = plain_embedding(network.select->embed(tensors), network.place->embed(tensors));
+    embedding = plain_embedding(network, tensors);
   }
 
   void run(PaperEpisode& episode, bool record) {
@@ -140,14 +143,89 @@ void time_embedding(benchmark::State& state, const Model& model) {
 
 // Episodes of stage II: embedding, rollout, simulation, gradient, step.
 void time_training(benchmark::State& state, const Model& model, std::int64_t batch, int n_threads) {
-  PaperHyperparameters numbers;
-  numbers.batch = batch;
-  numbers.simulator_episodes = std::int64_t{1} << 40;
+  PaperOptions numbers;
+  numbers.training.batch = batch;
+  numbers.training.simulator_episodes = std::int64_t{1} << 40;
   const auto trainer = make_paper_trainer(
       numbers,
       {.tasks = {model}, .options = {.stages = {2}, .max_evaluations = 0, .n_threads = n_threads}});
   for (auto _ : state) benchmark::DoNotOptimize(trainer->update());
   state.SetItemsProcessed(state.iterations() * batch);
+}
+
+// The peers in the sizes of their agents, untrained.
+MakeReinforcePolicy peer(const std::string& name) {
+  if (name == "gdp") return gdp_policy({});
+  if (name == "gdp, each step") {
+    return gdp_policy({.message_passing = MessagePassingTime::step});
+  }
+  if (name == "joint") return joint_policy({});
+  if (name == "doppler") return paper_policy({});
+  if (name == "doppler, each step") {
+    return paper_policy({.message_passing = MessagePassingTime::step});
+  }
+  const bool refines = name == "placeto";
+  return placeto_policy({.sizes = {.rounds = refines ? 8 : 3}, .refines = refines});
+}
+
+// A greedy episode, with what the parameters make of the task.
+void time_decision(benchmark::State& state, const Model& model, const std::string& name) {
+  const SingleThreadedTorch single_threaded;
+  const auto policy = peer(name)({model}, torch::kCPU, 1);
+  for (auto _ : state) benchmark::DoNotOptimize(policy->decide(0));
+  state.SetItemsProcessed(state.iterations());
+}
+
+// Episodes of stage II, one an update, on one thread.
+void time_peer_training(benchmark::State& state, const Model& model, const std::string& name) {
+  ReinforceOptions numbers;
+  numbers.simulator_episodes = std::int64_t{1} << 40;
+  const auto trainer = make_reinforce_trainer(
+      peer(name), numbers, {.tasks = {model}, .options = {.stages = {2}, .max_evaluations = 0}});
+  for (auto _ : state) benchmark::DoNotOptimize(trainer->update());
+  state.SetItemsProcessed(state.iterations());
+}
+
+// The largest graph of 100, 1,000, ... nodes whose episode takes seconds, not minutes: where
+// messages pass each step the work grows with the square of the nodes.
+std::int64_t largest_graph(const std::string& name, bool trains) {
+  if (name == "gdp" || name == "gdp, each step") return 100'000;
+  if (name == "doppler") return trains ? 10'000 : 100'000;
+  if (name == "doppler, each step") return 100;
+  if (name == "joint") return trains ? 1'000 : 100'000;
+  return trains ? 1'000 : 10'000;
+}
+
+void add_peers() {
+  for (const std::string name : {"gdp", "gdp, each step", "joint", "placeto", "placeto, one pass",
+                                 "doppler", "doppler, each step"}) {
+    for (const std::string graph : {"ffnn", "llama-layer", "llama-layer-8"}) {
+      const std::string task = "published/" + graph;
+      benchmark::RegisterBenchmark(
+          ("peers/decision/" + name + "/" + task).c_str(),
+          [task, name](benchmark::State& s) { time_decision(s, named_model(task), name); })
+          ->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(
+          ("peers/training/" + name + "/" + task).c_str(),
+          [task, name](benchmark::State& s) { time_peer_training(s, named_model(task), name); })
+          ->Unit(benchmark::kMillisecond);
+    }
+    const auto grown = [](benchmark::State& state) {
+      return layered_model(static_cast<std::size_t>(state.range(0)));
+    };
+    benchmark::RegisterBenchmark(
+        ("peers/growth/decision/" + name).c_str(),
+        [grown, name](benchmark::State& s) { time_decision(s, grown(s), name); })
+        ->RangeMultiplier(10)
+        ->Range(100, largest_graph(name, false))
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(
+        ("peers/growth/training/" + name).c_str(),
+        [grown, name](benchmark::State& s) { time_peer_training(s, grown(s), name); })
+        ->RangeMultiplier(10)
+        ->Range(100, largest_graph(name, true))
+        ->Unit(benchmark::kMillisecond);
+  }
 }
 
 void add_all() {
@@ -202,6 +280,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   doppler::benchmarks::add_all();
+  doppler::benchmarks::add_peers();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

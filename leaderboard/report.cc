@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,9 +12,6 @@ namespace doppler {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Instants of a schedule are whole parts of its makespan: enough for a picture.
-constexpr double kParts = 100'000;
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
@@ -30,60 +26,21 @@ const SubmissionRun& best_run(const SubmissionTask& task) {
                            });
 }
 
-// Tasks of the report, each built once.
-class Scheduler {
- public:
-  Json schedule(const SuiteTask& suite_task, const SubmissionRun& run) {
-    if (suite_task.has_luck() || suite_task.n_nodes > kMostScheduledNodes) return nullptr;
-    Simulator& simulator = simulator_of(suite_task);
-    const Execution execution = simulator.run(run.assignment);
-    if (!std::isfinite(execution.makespan) || execution.makespan <= 0) return nullptr;
-    Json starts = Json::array();
-    Json ends = Json::array();
-    for (const NodeRun& node : execution.nodes) {
-      starts.push_back(std::llround(node.start / execution.makespan * kParts));
-      ends.push_back(std::llround(node.end / execution.makespan * kParts));
-    }
-    Json busy = Json::array();
-    for (const DeviceUse& device : execution.devices) busy.push_back(device.busy);
-    return {{"seed", run.seed},           {"makespan", execution.makespan},
-            {"busy", std::move(busy)},    {"device", assignment_json(run.assignment)},
-            {"start", std::move(starts)}, {"end", std::move(ends)}};
+// At most so many points, the first and the last among them, six digits each.
+Json thinned_curve(const std::vector<Improvement>& curve, std::size_t max_points) {
+  std::vector<Improvement> kept;
+  const std::size_t n = std::min(curve.size(), std::max<std::size_t>(max_points, 2));
+  for (std::size_t i = 0; i < n; ++i) {
+    Improvement point = curve[n == 1 ? 0 : i * (curve.size() - 1) / (n - 1)];
+    point.seconds = rounded(point.seconds);
+    point.makespan = rounded(point.makespan);
+    kept.push_back(point);
   }
+  return curve_json(kept);
+}
 
-  // Names of nodes and devices of every task that a schedule was asked for.
-  [[nodiscard]] Json graphs() const {
-    Json json = Json::object();
-    for (const auto& [hash, simulator] : simulators_) {
-      Json nodes = Json::array();
-      const Graph& graph = simulator.graph();
-      for (std::size_t v = 0; v < graph.n_nodes(); ++v) {
-        nodes.push_back(graph.name(NodeId(static_cast<std::int64_t>(v))));
-      }
-      Json devices = Json::array();
-      for (const Device& device : simulator.cluster().parts().devices) {
-        devices.push_back(device.kind);
-      }
-      json[hash_text(hash)] = {{"nodes", std::move(nodes)}, {"devices", std::move(devices)}};
-    }
-    return json;
-  }
-
- private:
-  Simulator& simulator_of(const SuiteTask& suite_task) {
-    auto place = simulators_.find(suite_task.hash);
-    if (place == simulators_.end()) {
-      Task task = make_suite_task(suite_task);
-      task.options.record_timeline = true;
-      place = simulators_.emplace(suite_task.hash, task.simulator()).first;
-    }
-    return place->second;
-  }
-
-  std::map<std::uint64_t, Simulator> simulators_;
-};
-
-Json row_json(const Suite& suite, const VerifiedRow& verified, Scheduler& scheduler) {
+Json row_json(const Suite& suite, const VerifiedRow& verified, const Timelines& timelines,
+              const ReportLimits& limits) {
   const Submission& row = verified.row;
   Json tasks = Json::array();
   for (const SubmissionTask& task : row.tasks) {
@@ -98,11 +55,14 @@ Json row_json(const Suite& suite, const VerifiedRow& verified, Scheduler& schedu
                       {"makespans", std::move(makespans)},
                       {"evaluations", run.evaluations},
                       {"seconds", run.seconds},
-                      {"curve", curve_json(run.curve)}});
+                      {"curve", thinned_curve(run.curve, limits.max_curve_points)}});
     }
-    tasks.push_back({{"task", task.name},
-                     {"runs", std::move(runs)},
-                     {"schedule", scheduler.schedule(suite.task(task.name), best_run(task))}});
+    const SubmissionRun& best = best_run(task);
+    Json timeline = timelines.key(suite, suite.task(task.name), best);
+    Json schedule = nullptr;
+    if (!timeline.is_null()) schedule = {{"seed", best.seed}, {"timeline", std::move(timeline)}};
+    tasks.push_back(
+        {{"task", task.name}, {"runs", std::move(runs)}, {"schedule", std::move(schedule)}});
   }
   return {{"file", verified.file},
           {"suite", row.suite},
@@ -112,6 +72,43 @@ Json row_json(const Suite& suite, const VerifiedRow& verified, Scheduler& schedu
           {"parameters", parameters_json(row.parameters)},
           {"hardware", hardware_json(row.hardware)},
           {"tasks", std::move(tasks)}};
+}
+
+// The rows of a suite, each once, those first that are best in some tier.
+std::vector<const VerifiedRow*> by_best_place(const SuiteRanking& ranking) {
+  std::size_t n_places = 0;
+  for (const TierRanking& tier : ranking.tiers) n_places = std::max(n_places, tier.entries.size());
+  std::vector<const VerifiedRow*> rows;
+  std::set<const VerifiedRow*> seen;
+  for (std::size_t place = 0; place < n_places; ++place) {
+    for (const TierRanking& tier : ranking.tiers) {
+      if (place < tier.entries.size() && seen.insert(tier.entries[place].row).second) {
+        rows.push_back(tier.entries[place].row);
+      }
+    }
+  }
+  return rows;
+}
+
+// The suites in turns, so that none takes all that there is.
+Timelines timelines_of(std::span<const SuiteRanking> rankings, const TimelineLimits& limits) {
+  Timelines timelines(limits);
+  std::vector<std::vector<const VerifiedRow*>> rows;
+  std::size_t n_most = 0;
+  for (const SuiteRanking& ranking : rankings) {
+    rows.push_back(by_best_place(ranking));
+    n_most = std::max(n_most, rows.back().size());
+  }
+  for (std::size_t i = 0; i < n_most; ++i) {
+    for (std::size_t r = 0; r < rankings.size(); ++r) {
+      if (i >= rows[r].size()) continue;
+      for (const SubmissionTask& task : rows[r][i]->row.tasks) {
+        const Suite& suite = rankings[r].suite;
+        timelines.add(suite, suite.task(task.name), best_run(task));
+      }
+    }
+  }
+  return timelines;
 }
 
 }  // namespace
@@ -160,20 +157,25 @@ Json leaderboard_json(std::span<const SuiteRanking> rankings, const LeaderboardR
 }
 
 Json report_json(std::span<const SuiteRanking> rankings, const LeaderboardRows& rows,
-                 const BootstrapOptions& options, const std::string& code_version) {
+                 const BootstrapOptions& options, const std::string& code_version,
+                 const ReportLimits& limits) {
   Json json = leaderboard_json(rankings, rows, options, code_version);
-  Scheduler scheduler;
+  const Timelines timelines = timelines_of(rankings, limits.timelines);
   Json list = Json::array();
   for (const SuiteRanking& ranking : rankings) {
     for (const VerifiedRow& row : rows.verified) {
       if (row.row.suite == ranking.suite.name) {
-        list.push_back(row_json(ranking.suite, row, scheduler));
+        list.push_back(row_json(ranking.suite, row, timelines, limits));
       }
     }
   }
-  json["schedule_parts"] = kParts;
   json["rows"] = std::move(list);
-  json["graphs"] = scheduler.graphs();
+  json["schedules"] = {{"parts", Timelines::kParts},
+                       {"max_nodes_of_one", limits.timelines.max_nodes_of_one},
+                       {"max_nodes", limits.timelines.max_nodes},
+                       {"left_out", timelines.n_left_out()}};
+  json["graphs"] = timelines.graphs();
+  json["timelines"] = timelines.timelines();
   return json;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "leaderboard/ranking.h"
+#include "leaderboard/timelines.h"
 
 namespace doppler {
 
@@ -41,13 +43,19 @@ nlohmann::ordered_json leaderboard_json(std::span<const SuiteRanking> rankings,
                                         const BootstrapOptions& options,
                                         const std::string& code_version);
 
+// What a report holds at most, so that its page can be opened.
+struct ReportLimits {
+  TimelineLimits timelines = {};
+  std::size_t max_curve_points = 64;  // of one decision; first and last are kept
+};
+
 // The same with what a report shows of each row beside its rank: hardware, parameters, the runs
-// with their curves, and on tasks without noise and of at most kMostScheduledNodes nodes the
-// schedule of its best decision (the simulator's, also for rows of a real engine).
-inline constexpr std::int64_t kMostScheduledNodes = 5000;
+// with their curves, and for each task the schedule of its best decision's first execution
+// (Timelines). Where `limits` do not take all schedules, those of the best-ranked rows are kept.
 nlohmann::ordered_json report_json(std::span<const SuiteRanking> rankings,
                                    const LeaderboardRows& rows, const BootstrapOptions& options,
-                                   const std::string& code_version);
+                                   const std::string& code_version,
+                                   const ReportLimits& limits = {});
 
 // A table a suite and tier, headroom, and what was refused or failed. Texts of rows are escaped.
 std::string report_markdown(std::span<const SuiteRanking> rankings, const LeaderboardRows& rows);

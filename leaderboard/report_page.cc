@@ -12,7 +12,7 @@ std::string_view part(std::string_view name) {
   for (const embedded::File& file : embedded::page()) {
     if (file.name == name) return file.content;
   }
-  throw std::logic_error("the page's " + std::string(name) + " was not compiled in");
+  throw std::logic_error("page.html: unknown part '" + std::string(name) + "'");
 }
 
 // JSON within a script element: no '<' that could end it or begin a comment. U+2028 and U+2029 are
@@ -47,15 +47,7 @@ std::string report_page(const nlohmann::ordered_json& report) {
     if (end == std::string_view::npos) throw std::logic_error("page.html: '{{' without '}}'");
     result += page.substr(from, begin - from);
     const std::string_view name = page.substr(begin + 2, end - begin - 2);
-    if (name == "style") {
-      result += part("page.css");
-    } else if (name == "script") {
-      result += part("page.js");
-    } else if (name == "report") {
-      result += json_for_script(report);
-    } else {
-      throw std::logic_error("page.html: unknown part '" + std::string(name) + "'");
-    }
+    result += name == "report" ? json_for_script(report) : std::string(part(name));
     from = end + 2;
   }
   result += page.substr(from);

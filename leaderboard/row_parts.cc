@@ -1,6 +1,9 @@
 #include "leaderboard/row_parts.h"
 
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include "graphs/hash.h"
@@ -24,6 +27,13 @@ double makespan_of(const JsonElement& element) {
   if (!element.is_text()) return element.quantity();
   if (element.text() == kOutOfMemory) return std::numeric_limits<double>::infinity();
   element.fail("expected a number of at least 0, or \"out of memory\"");
+}
+
+double rounded(double value) {
+  if (!std::isfinite(value) || value == 0) return value;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return std::strtod(text.data(), nullptr);
 }
 
 std::uint64_t hash_of(const JsonElement& element) {

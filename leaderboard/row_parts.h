@@ -22,6 +22,9 @@ nlohmann::ordered_json parameters_json(const std::map<std::string, ParameterValu
 nlohmann::ordered_json makespan_json(double makespan);
 double makespan_of(const JsonElement& element);
 
+// Six significant digits, for what is only looked at.
+double rounded(double value);
+
 // 16 hexadecimal digits, as hash_text() writes them.
 std::uint64_t hash_of(const JsonElement& element);
 

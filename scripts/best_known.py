@@ -6,7 +6,7 @@ better than what is there, so that the collection never gets worse. Rows of lead
 count as found, too.
 
     scripts/best_known.py --minutes 30 build/release/bin/doppler-gym
-    scripts/best_known.py --agent rule-search --evaluations 10000 --seed 3 build/release/bin/doppler-gym
+    scripts/best_known.py --agent rule-search --evaluations 9000 build/release/bin/doppler-gym
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def search(command: str, task: str, agent: str, evaluations: int, seed: int) -> 
         line = [command, "results", "run", "--tasks", task, "--agents", agent, "--rows", folder]
         line += ["--evaluations", str(evaluations), "--seeds", "1", "--first-seed", str(seed)]
         subprocess.run(line, check=True, capture_output=True)
-        return any([keep_row(path) for path in Path(folder).glob("*.json")])
+        return any(keep_row(path) for path in Path(folder).glob("*.json"))
 
 
 def main() -> None:
@@ -93,7 +93,9 @@ def main() -> None:
             if time.monotonic() > end:
                 return
             if search(arguments.command, task, agent, evaluations, seed):
-                print(f"{task}: better by {agent}, {evaluations} evaluations, seed {seed}", flush=True)
+                print(
+                    f"{task}: better by {agent}, {evaluations} evaluations, seed {seed}", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ logs=$root/build/logs
 # Debian's packages, each for what needs it.
 packages_to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
                    catch2 libeigen3-dev libbenchmark-dev libhdf5-dev zlib1g-dev)
+packages_to_see=(chromium)  # the tests of the leaderboard's page
 packages_to_format=(clang-format)
 packages_to_lint=(clang clang-tidy)
 packages_to_sanitize=(clang libclang-rt-14-dev)

@@ -10,7 +10,7 @@ usage="usage: scripts/test.sh [--all] [--no-install] [-DNAME=VALUE...]
   -DNAME=VALUE    an option for CMake; it stays for later runs"
 install=yes
 with_rllib=no
-packages=("${packages_to_build[@]}" "${packages_to_format[@]}")
+packages=("${packages_to_build[@]}" "${packages_to_format[@]}" "${packages_to_see[@]}")
 selection=(--label-exclude long)
 python_selection=(-m 'not long')
 options=()

@@ -51,13 +51,6 @@ Demand demand_of(const PlacementModel& model, std::span<const DeviceId> devices)
 
 }  // namespace
 
-RuleWeights critical_path_weights() {
-  RuleWeights weights = {};
-  weights[weight_index(NodeFeature::b_level)] = 1;
-  weights[weight_index(DeviceFeature::earliest_start)] = 1;
-  return weights;
-}
-
 DopplerPolicy DopplerPolicy::untrained(std::uint64_t seed) {
   DopplerNetwork network({}, seed);
   const auto n_latents = static_cast<std::size_t>(network.options().n_latents);

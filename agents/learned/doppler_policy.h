@@ -28,9 +28,6 @@ struct DopplerPolicy {
 // The content of a policy file without a gate.
 std::string policy_text(const DopplerNetwork& network, std::span<const Head> heads);
 
-// The rule whose choices are those of the agent critical-path, ties to the smaller id.
-RuleWeights critical_path_weights();
-
 // What the gate is told of each head; no engine is run.
 std::vector<EstimateFeatures> estimate_heads(std::shared_ptr<const PlacementModel> model,
                                              const Latents& latents, std::span<const Head> heads);

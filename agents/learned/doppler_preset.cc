@@ -1,4 +1,5 @@
 // The agent `doppler(preset=best)`.
+#include <algorithm>
 #include <utility>
 
 #include "agents/learned/doppler_trainer.h"
@@ -20,11 +21,25 @@ DopplerPolicy first_policy(const std::string& policy, std::uint64_t seed) {
   return DopplerPolicy::parse(read_file(policy), policy);
 }
 
+HeadHalf half_of(std::string_view name) {
+  if (name == "doppler-sel") return HeadHalf::select;
+  return name == "doppler-plc" ? HeadHalf::place : HeadHalf::both;
+}
+
+void check_parameters(const Parameters& parameters) {
+  if (parameters.get<std::string>("message_passing") == "step") {
+    throw UsageError(
+        "message_passing=step is of preset=paper; preset best passes messages once an episode");
+  }
+}
+
 class DopplerAgent : public Agent {
  public:
-  explicit DopplerAgent(const Parameters& parameters)
+  DopplerAgent(std::string_view name, const Parameters& parameters)
       : policy_path_(parameters.get<std::string>("policy")) {
+    check_parameters(parameters);
     options_.teacher = parameters.get<std::string>("teacher");
+    options_.search.half = half_of(name);
     if (!policy_path_.empty()) policy_ = first_policy(policy_path_, 0);
   }
 
@@ -38,6 +53,7 @@ class DopplerAgent : public Agent {
     }
     const NetworkInputs inputs(*model_);
     const Latents latents = policy_->network.latents(inputs);
+    for (Head& head : policy_->heads) fix_half(options_.search.half, head);
     const std::size_t head = order_heads(*policy_, model_, inputs, latents)[0];
     write_node_weights(policy_->heads[head], latents, weights_);
     first_step_ = true;
@@ -92,27 +108,38 @@ class DopplerAgent : public Agent {
 
 }  // namespace
 
-std::unique_ptr<Agent> make_doppler_agent(const Parameters& parameters) {
-  return std::make_unique<DopplerAgent>(parameters);
+std::unique_ptr<Agent> make_doppler_agent(std::string_view name, const Parameters& parameters) {
+  return std::make_unique<DopplerAgent>(name, parameters);
 }
 
-std::unique_ptr<Trainer> make_doppler_trainer(const Parameters& parameters,
+std::unique_ptr<Trainer> make_doppler_trainer(std::string_view name, const Parameters& parameters,
                                               const TrainProblem& problem) {
   const std::string& initial = problem.options.initial_policy;
   DopplerPolicy policy =
       initial.empty() ? first_policy(parameters.get<std::string>("policy"), problem.options.seed)
                       : DopplerPolicy::parse(initial, "the initial policy");
+  check_parameters(parameters);
+  DopplerTrainerOptions options{.teacher = parameters.get<std::string>("teacher")};
+  options.search.half = half_of(name);
+  if (options.search.half != HeadHalf::both && std::ranges::count(problem.options.stages, 3) > 0) {
+    throw UsageError("'" + std::string(name) +
+                     "' (preset best) has no stage 3, whose moves know no policy; give "
+                     "--stages 1,2, or train it with preset=paper");
+  }
   if (problem.tasks.size() > 1) {
     if (problem.options.demonstrations) {
       throw UsageError(
           "doppler(preset=best) imitates a data set on one task at a time; name one, or train "
           "doppler(preset=paper)");
     }
+    if (options.search.half != HeadHalf::both) {
+      throw UsageError("'" + std::string(name) +
+                       "' (preset best) learns on one task; train it on one, or "
+                       "with preset=paper on several");
+    }
     return std::make_unique<GeneralistTrainer>(GeneralistOptions{}, problem, std::move(policy));
   }
-  return std::make_unique<DopplerTrainer>(
-      DopplerTrainerOptions{.teacher = parameters.get<std::string>("teacher")}, problem,
-      std::move(policy));
+  return std::make_unique<DopplerTrainer>(std::move(options), problem, std::move(policy));
 }
 
 }  // namespace doppler

@@ -39,6 +39,7 @@ DopplerTrainer::DopplerTrainer(DopplerTrainerOptions options, const TrainProblem
       inputs_(*model_),
       policy_(std::move(policy)),
       gradient_(model_) {
+  for (Head& head : policy_.heads) fix_half(options_.search.half, head);
   check_doppler_options(run_);
   if (run_.max_evaluations < 1) {
     throw UsageError("doppler has no number of episodes of its own; give --evaluations");
@@ -66,10 +67,16 @@ void DopplerTrainer::take_lessons() {
   }
 }
 
+Head DopplerTrainer::imitating_head() const {
+  Head head = imitation_->head();
+  fix_half(options_.search.half, head);
+  return head;
+}
+
 void DopplerTrainer::start_search() {
   Latents latents = policy_.network.latents(inputs_);
   std::vector<Head> first;
-  if (imitation_) first.push_back(imitation_->head());
+  if (imitation_) first.push_back(imitating_head());
   for (std::size_t k : order_heads(policy_, model_, inputs_, latents)) {
     first.push_back(policy_.heads[k]);
   }
@@ -174,7 +181,7 @@ Decision DopplerTrainer::best(std::size_t /*task*/) const {
   if (search_ && search_->evaluations().n_used() > 0) return search_->evaluations().decision();
   const Latents latents = policy_.network.latents(inputs_);
   HeadRollout rollout(model_, latents);
-  const auto devices = rollout.decide(imitation_ ? imitation_->head() : policy_.heads[0]);
+  const auto devices = rollout.decide(imitation_ ? imitating_head() : policy_.heads[0]);
   return {.assignment = Assignment{{devices.begin(), devices.end()}}};
 }
 
@@ -188,7 +195,7 @@ std::string DopplerTrainer::policy() const {
       if (heads.size() < kHeadsKept) heads.push_back(parent.head);
     }
   } else if (imitation_) {
-    heads.push_back(imitation_->head());
+    heads.push_back(imitating_head());
   }
   if (heads.empty()) return policy_.text();
   return policy_text(policy_.network, heads);

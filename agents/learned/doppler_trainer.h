@@ -15,8 +15,8 @@
 namespace doppler {
 
 struct DopplerTrainerOptions {
-  std::string teacher = {};  // of stage I; empty: see DopplerTrainer
-  HeadSearchOptions search = {};
+  std::string teacher = {};       // of stage I; empty: see DopplerTrainer
+  HeadSearchOptions search = {};  // its `half` counts in stage I, too
   std::int64_t n_imitation_updates = 300;
   std::int64_t n_teacher_episodes = 16;  // of different seeds
   std::int64_t imitation_batch = 8;      // episodes of an update
@@ -46,6 +46,7 @@ class DopplerTrainer : public Trainer {
   void imitate();
   void start_search();
   void start_online();
+  [[nodiscard]] Head imitating_head() const;
 
   DopplerTrainerOptions options_;
   TrainOptions run_;

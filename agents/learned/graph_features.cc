@@ -111,16 +111,7 @@ void add_edges(const PlacementModel& model, GraphFeatures& features) {
   }
   standardise(seconds, 1);
   const std::vector<float> values(seconds.begin(), seconds.end());
-  features.values = values;
-  std::sort(features.values.begin(), features.values.end());
-  features.values.erase(std::unique(features.values.begin(), features.values.end()),
-                        features.values.end());
-  features.value.resize(2 * n_edges);
-  for (std::size_t e = 0; e < n_edges; ++e) {
-    const auto at = std::lower_bound(features.values.begin(), features.values.end(), values[e]);
-    features.value[e] = features.value[n_edges + e] =
-        static_cast<std::int32_t>(at - features.values.begin());
-  }
+  set_edge_values(values, features);
 }
 
 }  // namespace
@@ -201,6 +192,21 @@ GraphFeatures graph_features(const PlacementModel& model, NodeFeatures set) {
   }
   add_edges(model, features);
   return features;
+}
+
+void set_edge_values(std::span<const float> edge_values, GraphFeatures& features) {
+  const std::size_t n_edges = edge_values.size();
+  features.values.assign(edge_values.begin(), edge_values.end());
+  std::sort(features.values.begin(), features.values.end());
+  features.values.erase(std::unique(features.values.begin(), features.values.end()),
+                        features.values.end());
+  features.value.resize(2 * n_edges);
+  for (std::size_t e = 0; e < n_edges; ++e) {
+    const auto at =
+        std::lower_bound(features.values.begin(), features.values.end(), edge_values[e]);
+    features.value[e] = features.value[n_edges + e] =
+        static_cast<std::int32_t>(at - features.values.begin());
+  }
 }
 
 }  // namespace doppler

@@ -45,4 +45,8 @@ struct GraphFeatures {
 // O((nodes + edges) log edges).
 GraphFeatures graph_features(const PlacementModel& model, NodeFeatures set);
 
+// Gives edge e, in both directions, the feature edge_values[e]; [n_edges], standardised already.
+// O(edges log edges).
+void set_edge_values(std::span<const float> edge_values, GraphFeatures& features);
+
 }  // namespace doppler

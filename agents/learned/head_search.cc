@@ -75,7 +75,7 @@ HeadSearch::HeadSearch(std::shared_ptr<const PlacementModel> model, Latents late
       moves_(*model_, MoveKinds::all) {}
 
 double HeadSearch::improve_share() const {
-  if (!moves_.any()) return 0;
+  if (!moves_.any() || options_.half != HeadHalf::both) return 0;
   const double decades = std::log10(static_cast<double>(max_evaluations_)) - 3;
   return options_.improve_share * std::clamp(decades, 0.0, 1.0);
 }
@@ -170,14 +170,16 @@ void HeadSearch::mutate(Head& head, Draws& draws) const {
   const bool plain = latents_.n_latents == 0 || draws.uniform() < kPlainShare;
   const std::size_t n_weights = plain ? kRuleWeights : head.size();
   const double step = std::exp(-kStepRange * draws.uniform());
+  std::size_t n_learnt = 0;
+  for (std::size_t i = 0; i < n_weights; ++i) n_learnt += is_learnt(options_.half, i) ? 1 : 0;
   double share = 1;  // of the weights that change: from one of them on average to all
   if (draws.uniform() >= kDenseShare) {
-    share = std::pow(static_cast<double>(n_weights), -draws.uniform());
+    share = std::pow(static_cast<double>(n_learnt), -draws.uniform());
   }
   bool changed = false;
   while (!changed) {
     for (std::size_t i = 0; i < n_weights; ++i) {
-      if (draws.uniform() >= share) continue;
+      if (draws.uniform() >= share || !is_learnt(options_.half, i)) continue;
       const double scale = i < kRuleWeights ? 1 : kLatentScale;
       head[i] += scale * step * (std::abs(head[i]) + kLeastScale) * normal(draws);
       changed = true;

@@ -35,6 +35,9 @@ struct HeadSearchOptions {
   // 0 up to 1,000, between them by the logarithm.
   double improve_share = 0.4;
   double hot = 0.001;  // first temperature of that, over the makespan
+  // What evolves. If it is not both, no moves improve the assignment: every one that is measured is
+  // what such a policy decides.
+  HeadHalf half = HeadHalf::both;
 };
 
 class HeadSearch {

@@ -11,13 +11,12 @@ PaperDecoder::PaperDecoder(std::shared_ptr<const PaperNetwork> network)
 
 void PaperDecoder::begin(std::shared_ptr<const PlacementModel> model) {
   if (model != model_) {
-    const torch::NoGradGuard no_gradient;
     const SingleThreadedTorch single_threaded;
     const auto task =
         std::make_shared<const PaperTask>(model, static_cast<int>(network_->sizes.steps));
     const PaperTensors tensors(task, torch::TensorOptions());
-    embedding_ = plain_embedding(network_->select->embed(tensors), network_->place->embed(tensors));
-    rollout_ = std::make_unique<PaperRollout>(task);
+    embedding_ = plain_embedding(*network_, tensors);
+    rollout_ = std::make_unique<PaperRollout>(task, network_->halves);
     model_ = std::move(model);
     ++n_embeddings_;
   }
@@ -42,14 +41,12 @@ void PaperDecoder::follow(const PartialSchedule& schedule) {
 
 NodeId PaperDecoder::select(const PartialSchedule& schedule) {
   follow(schedule);
-  rollout_->score_candidates(schedule);
-  return rollout_->best_candidate(schedule);
+  return rollout_->choose_node(schedule);
 }
 
 DeviceId PaperDecoder::place(const PartialSchedule& schedule, NodeId node) {
   follow(schedule);
-  rollout_->score_devices(schedule, node);
-  return rollout_->best_device();
+  return rollout_->choose_device(schedule, node);
 }
 
 Assignment PaperDecoder::decide() {

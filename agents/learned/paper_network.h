@@ -14,7 +14,6 @@
 #include "agents/learned/choice_gradients.h"
 #include "agents/learned/message_passing.h"
 #include "agents/learned/paper_rollout.h"
-#include "agents/learned/policy_file.h"
 
 namespace doppler {
 
@@ -40,7 +39,8 @@ struct PaperTensors {
 
 class SelectPolicy : public torch::nn::Module {
  public:
-  SelectPolicy(const PaperSizes& sizes, at::Generator generator);
+  // `n_columns`: features of a node that messages begin with.
+  SelectPolicy(const PaperSizes& sizes, std::int64_t n_columns, at::Generator generator);
 
   struct Embedding {
     at::Tensor base;     // [n_classes, head]
@@ -63,7 +63,7 @@ class SelectPolicy : public torch::nn::Module {
 
 class PlacePolicy : public torch::nn::Module {
  public:
-  PlacePolicy(const PaperSizes& sizes, at::Generator generator);
+  PlacePolicy(const PaperSizes& sizes, std::int64_t n_columns, at::Generator generator);
 
   struct Embedding {
     at::Tensor base;    // [n_classes, head]
@@ -78,27 +78,29 @@ class PlacePolicy : public torch::nn::Module {
   PaperSizes sizes_;
   std::shared_ptr<MessagePassing> passing_;
   torch::nn::Linear device_;    // 5 -> hidden
-  torch::nn::Linear node_;      // 5 -> hidden
+  torch::nn::Linear node_;      // n_columns -> hidden
   torch::nn::Linear combined_;  // [device | node | H | on the device] -> head
   torch::nn::Linear out_;       // head -> 1
 };
 
 struct PaperNetwork {
   // Luck of the initial weights.
-  PaperNetwork(const PaperSizes& network_sizes, std::uint64_t seed);
+  PaperNetwork(const PaperSizes& network_sizes, std::uint64_t seed,
+               PaperHalves learnt = PaperHalves::both,
+               MessagePassingTime time = MessagePassingTime::episode);
 
   PaperSizes sizes;
-  std::shared_ptr<SelectPolicy> select;
+  PaperHalves halves;
+  MessagePassingTime message_passing;
+  std::shared_ptr<SelectPolicy> select;  // null: not learnt
   std::shared_ptr<PlacePolicy> place;
 
   [[nodiscard]] PaperWeights weights() const;
-  [[nodiscard]] std::vector<PolicyArray> arrays() const;
-  // Throws ParseError, and nothing changes, unless every parameter is there with its shape.
-  void set_arrays(const PolicyFile& file, const std::string& source);
 };
 
-// For the rollouts; no gradient.
+// For the rollouts; no gradient. Of a policy that is not learnt, an embedding without tensors.
 PaperEmbedding plain_embedding(const SelectPolicy::Embedding& select,
                                const PlacePolicy::Embedding& place);
+PaperEmbedding plain_embedding(const PaperNetwork& network, const PaperTensors& tensors);
 
 }  // namespace doppler

@@ -26,14 +26,16 @@ void log_softmax(std::span<float> scores, std::span<const double> counts) {
 
 }  // namespace
 
-PaperRollout::PaperRollout(std::shared_ptr<const PaperTask> task)
+PaperRollout::PaperRollout(std::shared_ptr<const PaperTask> task, PaperHalves halves)
     : task_(std::move(task)),
+      halves_(halves),
       schedule_(task_->model),
       index_of_row_(task_->row_state.size()),
       mark_(task_->row_state.size(), 0),
       device_scores_(task_->model->n_devices()),
       ones_(task_->model->n_devices(), 1),
-      place_features_(task_->model->n_devices() * kFeatures) {}
+      place_features_(task_->model->n_devices() * kFeatures),
+      starts_(task_->model->n_devices()) {}
 
 void PaperRollout::begin(const PaperWeights& weights, const PaperEmbedding& embedding) {
   weights_ = &weights;
@@ -113,7 +115,8 @@ void PaperRollout::score_candidates(const PartialSchedule& schedule) {
           static_cast<std::size_t>(task_->row_state[static_cast<std::size_t>(rows_[r])]);
       const auto node = static_cast<std::size_t>(task_->plan.representative[state]);
       for (std::size_t c = 0; c < kFeatures; ++c) {
-        select_features_[r * kFeatures + c] = task_->features.nodes[node * kFeatures + c];
+        select_features_[r * kFeatures + c] =
+            task_->features.nodes[node * task_->features.n_columns + c];
       }
       std::copy_n(embedding_->select_base.begin() + static_cast<std::ptrdiff_t>(state * head), head,
                   hidden_.begin() + static_cast<std::ptrdiff_t>(r * head));
@@ -175,7 +178,32 @@ DeviceId PaperRollout::best_device() const {
   return DeviceId(static_cast<std::int64_t>(best - device_scores_.begin()));
 }
 
+NodeId PaperRollout::choose_node(const PartialSchedule& schedule) {
+  if (learns_select(halves_)) {
+    score_candidates(schedule);
+    return best_candidate(schedule);
+  }
+  const std::vector<double>& levels = task_->model->levels().b_level;
+  NodeId best = schedule.candidates().front();
+  for (NodeId node : schedule.candidates()) {
+    const double more = levels[node.index()] - levels[best.index()];
+    if (more > 0 || (more == 0 && node.value < best.value)) best = node;
+  }
+  return best;
+}
+
+DeviceId PaperRollout::choose_device(const PartialSchedule& schedule, NodeId node) {
+  if (learns_place(halves_)) {
+    score_devices(schedule, node);
+    return best_device();
+  }
+  schedule.earliest_starts(node, starts_);
+  const auto best = std::min_element(starts_.begin(), starts_.end());
+  return DeviceId(static_cast<std::int64_t>(best - starts_.begin()));
+}
+
 void PaperRollout::placed(NodeId node, DeviceId device) {
+  if (!learns_place(halves_)) return;
   const std::size_t hidden = weights_->hidden;
   const auto state = static_cast<std::size_t>(task_->plan.node_class[node.index()]);
   const float* const from = embedding_->place_state.data() + state * hidden;
@@ -183,7 +211,8 @@ void PaperRollout::placed(NodeId node, DeviceId device) {
   for (std::size_t j = 0; j < hidden; ++j) to[j] += from[j];
 }
 
-void PaperRollout::record_select(NodeId chosen, Teacher* teacher, PaperEpisode& episode) {
+void PaperRollout::record_select(const PartialSchedule& schedule, NodeId chosen, Teacher* teacher,
+                                 PaperEpisode& episode) {
   if (rows_.size() < 2) return;
   const std::size_t first = episode.select_row.size();
   episode.select_step.push_back(static_cast<std::int32_t>(episode.node.size()));
@@ -193,24 +222,45 @@ void PaperRollout::record_select(NodeId chosen, Teacher* teacher, PaperEpisode& 
   for (double x : select_features_) episode.select_features.push_back(static_cast<float>(x));
   episode.select_first.push_back(static_cast<std::int32_t>(episode.select_row.size()));
   taught_nodes_.assign(1, chosen);
-  if (teacher != nullptr) teacher->nodes(schedule_, taught_nodes_);
+  if (teacher != nullptr) teacher->nodes(schedule, taught_nodes_);
   for (NodeId node : taught_nodes_) {
     ++episode.select_target[first + static_cast<std::size_t>(row_index(node))];
   }
 }
 
-void PaperRollout::record_place(DeviceId chosen, NodeId node, Teacher* teacher,
-                                PaperEpisode& episode) {
+void PaperRollout::record_place(const PartialSchedule& schedule, NodeAndDevice chosen,
+                                Teacher* teacher, PaperEpisode& episode) {
   const std::size_t first = episode.place_target.size();
   for (double x : place_features_) episode.place_features.push_back(static_cast<float>(x));
   episode.place_target.resize(first + ones_.size(), 0);
-  taught_devices_.assign(1, chosen);
-  if (teacher != nullptr) teacher->devices(schedule_, node, taught_devices_);
+  taught_devices_.assign(1, chosen.device);
+  if (teacher != nullptr) teacher->devices(schedule, chosen.node, taught_devices_);
   for (DeviceId device : taught_devices_) episode.place_target[first + device.index()] = 1;
 }
 
+void PaperRollout::step(const EpisodeOptions& options, Draws& draws, PartialSchedule& schedule,
+                        PaperEpisode& episode) {
+  const auto explores = [&] { return options.epsilon > 0 && draws.uniform() < options.epsilon; };
+  NodeId node = choose_node(schedule);
+  if (learns_select(halves_)) {
+    const auto candidates = schedule.candidates();
+    if (explores()) node = candidates[draws.below(candidates.size())];
+    episode.log_probability += row_scores_[static_cast<std::size_t>(row_index(node))];
+    if (options.record) record_select(schedule, node, options.teacher, episode);
+  }
+  DeviceId device = choose_device(schedule, node);
+  if (learns_place(halves_)) {
+    if (explores()) device = DeviceId(static_cast<std::int64_t>(draws.below(ones_.size())));
+    episode.log_probability += device_scores_[device.index()];
+    if (options.record) record_place(schedule, {node, device}, options.teacher, episode);
+  }
+  episode.node.push_back(node);
+  schedule.place(node, device);
+  placed(node, device);
+}
+
 void PaperRollout::run(const PaperWeights& weights, const PaperEmbedding& embedding,
-                       const PaperEpisodeOptions& options, PaperEpisode& episode) {
+                       const EpisodeOptions& options, PaperEpisode& episode) {
   begin(weights, embedding);
   schedule_.reset();
   episode.select_step.clear();
@@ -224,28 +274,8 @@ void PaperRollout::run(const PaperWeights& weights, const PaperEmbedding& embedd
   episode.place_features.clear();
   episode.log_probability = 0;
   if (options.teacher != nullptr) options.teacher->begin(task_->model, options.seed);
-
   Draws draws(options.seed);
-  const auto explores = [&] { return options.epsilon > 0 && draws.uniform() < options.epsilon; };
-  const std::size_t n_devices = ones_.size();
-  while (!schedule_.complete()) {
-    score_candidates(schedule_);
-    const auto candidates = schedule_.candidates();
-    const NodeId node =
-        explores() ? candidates[draws.below(candidates.size())] : best_candidate(schedule_);
-    episode.log_probability += row_scores_[static_cast<std::size_t>(row_index(node))];
-    if (options.record) record_select(node, options.teacher, episode);
-
-    score_devices(schedule_, node);
-    const DeviceId device =
-        explores() ? DeviceId(static_cast<std::int64_t>(draws.below(n_devices))) : best_device();
-    episode.log_probability += device_scores_[device.index()];
-    if (options.record) record_place(device, node, options.teacher, episode);
-
-    episode.node.push_back(node);
-    schedule_.place(node, device);
-    placed(node, device);
-  }
+  while (!schedule_.complete()) step(options, draws, schedule_, episode);
   episode.assignment = schedule_.assignment();
 }
 

@@ -15,12 +15,10 @@
 #include <vector>
 
 #include "agents/draws.h"
+#include "agents/learned/episode.h"
 #include "agents/learned/paper_task.h"
-#include "agents/learned/paper_teacher.h"
 
 namespace doppler {
-
-inline constexpr float kPaperSlope = 0.1F;  // of every LeakyReLU
 
 // Parameters that a step needs; matrices [inputs, outputs], outputs of the heads padded with zeros.
 struct PaperWeights {
@@ -58,21 +56,25 @@ struct PaperEpisode {
   std::vector<double> place_target;   // [n_nodes, n_devices] 1: to be chosen
   std::vector<float> place_features;  // [n_nodes, n_devices, 5], standardised over the devices
   Assignment assignment;
-  double log_probability = 0;  // of its choices, both policies, by their softmax
+  double log_probability = 0;  // of its choices by the policies that are learnt, by their softmax
 };
 
-struct PaperEpisodeOptions {
-  double epsilon = 0;  // the share of choices that are uniform; the others take the largest score
-  std::uint64_t seed = 0;
-  // The targets are its choices; without one the targets are the episode's own.
-  Teacher* teacher = nullptr;
-  bool record = true;  // fill what only the gradient needs
+// Which of the two policies are learnt. The other one is a rule: SEL the candidate of largest
+// b-level, PLC the device of earliest start, ties to the smaller id.
+enum class PaperHalves : std::uint8_t { both, select, place };
+constexpr bool learns_select(PaperHalves halves) { return halves != PaperHalves::place; }
+constexpr bool learns_place(PaperHalves halves) { return halves != PaperHalves::select; }
+
+struct NodeAndDevice {
+  NodeId node;
+  DeviceId device;
 };
 
 // Serves one thread.
 class PaperRollout {
  public:
-  explicit PaperRollout(std::shared_ptr<const PaperTask> task);
+  explicit PaperRollout(std::shared_ptr<const PaperTask> task,
+                        PaperHalves halves = PaperHalves::both);
 
   // Before the first step of an episode. Both outlive its steps.
   void begin(const PaperWeights& weights, const PaperEmbedding& embedding);
@@ -90,12 +92,19 @@ class PaperRollout {
   void score_devices(const PartialSchedule& schedule, NodeId node);
   [[nodiscard]] std::span<const float> device_log_probabilities() const { return device_scores_; }
   [[nodiscard]] DeviceId best_device() const;  // ties to the smaller id
+  // What the policies or the rules choose.
+  NodeId choose_node(const PartialSchedule& schedule);
+  DeviceId choose_device(const PartialSchedule& schedule, NodeId node);
   // After each placement.
   void placed(NodeId node, DeviceId device);
 
+  // One step of an episode on any schedule: chooses, records in `episode` (its log-probability and,
+  // if options.record, what the gradient needs; the node always), places.
+  void step(const EpisodeOptions& options, Draws& draws, PartialSchedule& schedule,
+            PaperEpisode& episode);
   // A whole episode, begin() included. Its storage is reused.
   void run(const PaperWeights& weights, const PaperEmbedding& embedding,
-           const PaperEpisodeOptions& options, PaperEpisode& episode);
+           const EpisodeOptions& options, PaperEpisode& episode);
 
   [[nodiscard]] const PaperTask& task() const { return *task_; }
 
@@ -104,10 +113,13 @@ class PaperRollout {
                  std::size_t stride);
   void finish_scores(const PaperWeights::Policy& policy, std::span<float> scores) const;
   [[nodiscard]] std::int32_t row_index(NodeId node) const;
-  void record_select(NodeId chosen, Teacher* teacher, PaperEpisode& episode);
-  void record_place(DeviceId chosen, NodeId node, Teacher* teacher, PaperEpisode& episode);
+  void record_select(const PartialSchedule& schedule, NodeId chosen, Teacher* teacher,
+                     PaperEpisode& episode);
+  void record_place(const PartialSchedule& schedule, NodeAndDevice chosen, Teacher* teacher,
+                    PaperEpisode& episode);
 
   std::shared_ptr<const PaperTask> task_;
+  PaperHalves halves_;
   const PaperWeights* weights_ = nullptr;
   const PaperEmbedding* embedding_ = nullptr;
   PartialSchedule schedule_;                // of run()
@@ -123,6 +135,7 @@ class PaperRollout {
   std::vector<double> select_features_;  // [rows, 5] standardised
   std::vector<double> place_features_;   // [n_devices, 5] standardised
   // Scratch.
+  std::vector<double> starts_;
   std::vector<const double*> tables_;
   std::vector<double> moments_;
   std::vector<float> inputs_;

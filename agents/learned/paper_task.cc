@@ -1,6 +1,7 @@
 #include "agents/learned/paper_task.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -29,11 +30,62 @@ PathPlan path_plan(const PlacementModel& model, const MessagePlan& plan,
   return paths;
 }
 
+GraphFeatures placed_features(const PaperTask& start, const PartialSchedule& placed) {
+  const PlacementModel& model = *start.model;
+  const Graph& graph = model.task().graph;
+  const std::size_t n_columns = start.features.n_columns;
+  GraphFeatures features = start.features;
+  features.n_columns = n_columns + kPlacementFeatures;
+  features.nodes.assign(features.n_nodes * features.n_columns, 0);
+  for (std::size_t v = 0; v < features.n_nodes; ++v) {
+    const NodeId node{static_cast<std::int64_t>(v)};
+    float* const row = features.nodes.data() + v * features.n_columns;
+    std::copy_n(start.features.nodes.data() + v * n_columns, n_columns, row);
+    if (!placed.placed(node)) continue;
+    row[n_columns] = 1;
+    row[n_columns + 1] = static_cast<float>(placed.start(node) / model.time_scale());
+    row[n_columns + 2] = static_cast<float>(placed.end(node) / model.time_scale());
+  }
+
+  const std::size_t n_edges = graph.n_edges();
+  std::vector<double> mean_seconds(n_edges);
+  std::vector<double> seconds(n_edges);
+  for (std::size_t e = 0; e < n_edges; ++e) {
+    const EdgeId id{static_cast<std::int64_t>(e)};
+    const Edge edge = graph.edge(id);
+    const double bytes = graph.edge_bytes(id);
+    mean_seconds[e] = seconds[e] = model.costs().mean_transfer(bytes) / model.time_scale();
+    if (!placed.placed(edge.producer) || !placed.placed(edge.reader)) continue;
+    seconds[e] = model.transfer(bytes, placed.device(edge.producer), placed.device(edge.reader)) /
+                 model.time_scale();
+  }
+  const auto total = static_cast<double>(std::max<std::size_t>(n_edges, 1));
+  double sum = 0;
+  for (double x : mean_seconds) sum += x;
+  const double mean = sum / total;
+  double squares = 0;
+  for (double x : mean_seconds) squares += (x - mean) * (x - mean);
+  const double deviation = std::sqrt(squares / total) + kDeviationFloor;
+  std::vector<float> values(n_edges);
+  for (std::size_t e = 0; e < n_edges; ++e) {
+    values[e] = static_cast<float>((seconds[e] - mean) / deviation);
+  }
+  set_edge_values(values, features);
+  return features;
+}
+
 }  // namespace
 
 PaperTask::PaperTask(std::shared_ptr<const PlacementModel> placement, int steps)
+    : PaperTask(placement, graph_features(*placement, NodeFeatures::paper), steps) {}
+
+PaperTask::PaperTask(const PaperTask& start, const PartialSchedule& placed, int steps)
+    : PaperTask(start.model, placed_features(start, placed), steps) {}
+
+PaperTask::PaperTask(std::shared_ptr<const PlacementModel> placement, GraphFeatures task_features,
+                     int steps)
     : model(std::move(placement)),
-      features(graph_features(*model, NodeFeatures::paper)),
+      features(std::move(task_features)),
       plan(message_plan(features, steps)),
       b_paths(path_plan(*model, plan, model->levels().b_next, true)),
       t_paths(path_plan(*model, plan, model->levels().t_next, false)) {

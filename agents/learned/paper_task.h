@@ -13,6 +13,7 @@ namespace doppler {
 
 inline constexpr std::size_t kPaperNodeFeatures = 5;
 inline constexpr std::size_t kPaperDeviceFeatures = 5;
+inline constexpr float kPaperSlope = 0.1F;  // of every LeakyReLU
 
 // The b-paths (or t-paths) of all nodes, each kind of path once: the sum of H over path p is H of
 // state[p] and the sum over path next[p], which has a smaller number.
@@ -23,8 +24,24 @@ struct PathPlan {
   std::vector<double> weight;         // [n_paths] nodes
 };
 
+// When a graph network runs: once an episode, or anew each step, told of the placement so far.
+enum class MessagePassingTime : std::uint8_t { episode, step };
+
+// Node features that tell message passing of the placement so far: whether the node is placed, its
+// start and its end in the partial schedule, in time scales.
+inline constexpr std::size_t kPlacementFeatures = 3;
+constexpr std::int64_t paper_node_columns(MessagePassingTime time) {
+  return static_cast<std::int64_t>(kPaperNodeFeatures +
+                                   (time == MessagePassingTime::step ? kPlacementFeatures : 0));
+}
+
 struct PaperTask {
   PaperTask(std::shared_ptr<const PlacementModel> placement, int steps);
+  // As message passing sees the task when some of it is placed: every node has the
+  // kPlacementFeatures after its own features, and an edge between two placed nodes counts the
+  // transfer that it takes (0 on one device) instead of the mean one, standardised alike.
+  // `start`: the same task with nothing placed. O(what message_plan() takes).
+  PaperTask(const PaperTask& start, const PartialSchedule& placed, int steps);
 
   std::shared_ptr<const PlacementModel> model;
   GraphFeatures features;
@@ -36,6 +53,10 @@ struct PaperTask {
   std::vector<std::int32_t> row_state;    // [n_rows] class
   std::vector<std::int32_t> row_b_path;   // [n_rows]
   std::vector<std::int32_t> row_t_path;   // [n_rows]
+
+ private:
+  PaperTask(std::shared_ptr<const PlacementModel> placement, GraphFeatures task_features,
+            int steps);
 };
 
 // The paper's features of every device for `node`, a candidate, in time scales: compute placed

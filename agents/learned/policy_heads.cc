@@ -10,6 +10,20 @@ Head plain_head(const RuleWeights& weights, std::size_t n_latents) {
   return head;
 }
 
+RuleWeights critical_path_weights() {
+  RuleWeights weights = {};
+  weights[weight_index(NodeFeature::b_level)] = 1;
+  weights[weight_index(DeviceFeature::earliest_start)] = 1;
+  return weights;
+}
+
+void fix_half(HeadHalf half, Head& head) {
+  const RuleWeights rule = critical_path_weights();
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    if (!is_learnt(half, i)) head[i] = i < kRuleWeights ? rule[i] : 0;
+  }
+}
+
 void write_node_weights(const Head& head, const Latents& latents, std::span<RuleWeights> out) {
   const std::size_t n_latents = latents.n_latents;
   for (std::size_t v = 0; v < out.size(); ++v) {

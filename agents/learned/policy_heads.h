@@ -10,6 +10,7 @@
 // times weights(v), less is better. With latents off (all zero) that is the linear rule.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,6 +32,18 @@ struct Latents {
 
 // A head that is `weights` for every node.
 Head plain_head(const RuleWeights& weights, std::size_t n_latents);
+// The weights that are learnt: all, or those of one policy; then the other policy is the rule of
+// critical-path (largest b-level; earliest start), for every node.
+enum class HeadHalf : std::uint8_t { both, select, place };
+// Whether weight i of a head is learnt.
+constexpr bool is_learnt(HeadHalf half, std::size_t i) {
+  return half == HeadHalf::both || (i % kRuleWeights < kNodeFeatures) == (half == HeadHalf::select);
+}
+// The rule whose choices are those of the agent critical-path, ties to the smaller id.
+RuleWeights critical_path_weights();
+// Sets what is not learnt.
+void fix_half(HeadHalf half, Head& head);
+
 // weights(v) of each node; out: [n_nodes]. O(nodes x n_latents).
 void write_node_weights(const Head& head, const Latents& latents, std::span<RuleWeights> out);
 

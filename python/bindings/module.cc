@@ -57,6 +57,7 @@ PYBIND11_MODULE(_core, module) {
   python::bind_environments(module);
   python::bind_vector_environments(module);
   python::bind_datasets(module);
+  python::bind_recording(module);
   python::bind_agents(module);
   python::bind_python_agents(module);
   python::bind_training(module);

@@ -13,6 +13,7 @@ void bind_env(pybind11::module_& module);
 void bind_environments(pybind11::module_& module);
 void bind_vector_environments(pybind11::module_& module);
 void bind_datasets(pybind11::module_& module);
+void bind_recording(pybind11::module_& module);
 void bind_agents(pybind11::module_& module);
 void bind_python_agents(pybind11::module_& module);
 void bind_training(pybind11::module_& module);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "datasets/trajectories/env_recording.h"
 #include "env/vector_env.h"
 #include "graphs/error.h"
 #include "python/bindings/convert.h"
@@ -34,7 +35,10 @@ class PythonVectorEnv {
     if (!mask.is_none()) {
       for (const py::handle one : mask) chosen.push_back(boolean_of(one, "mask") ? 1 : 0);
     }
-    working([&] { envs_.reset(numbers, chosen); });
+    working([&] {
+      envs_.reset(numbers, chosen);
+      if (recorder_) recorder_->began(numbers, chosen);
+    });
   }
 
   void step(const py::object& actions) {
@@ -45,8 +49,18 @@ class PythonVectorEnv {
           stepped_tasks_[i] = envs_.env(i).task_index();
         }
       }
-      envs_.step(std::span(numbers.data(), static_cast<std::size_t>(numbers.size())));
+      const std::span all(numbers.data(), static_cast<std::size_t>(numbers.size()));
+      envs_.step(all);
+      if (recorder_) recorder_->stepped(all);
     });
+  }
+  // From the next reset of all on, every episode goes there.
+  void record(std::shared_ptr<TrajectoryRecorder> recording, bool full, bool timeline) {
+    check_idle();
+    const auto plan = std::make_shared<const EnvRecordingPlan>(
+        observer_.shared_model(), EnvRecordingOptions{.full = full, .timeline = timeline});
+    recorder_ = std::make_unique<VectorEnvRecorder>(plan, *recording, envs_);
+    recording_ = std::move(recording);
   }
 
   // Of all environments: [n, ...].
@@ -169,6 +183,8 @@ class PythonVectorEnv {
   Observer observer_;
   Observer final_observer_;
   std::vector<std::size_t> stepped_tasks_;  // of each environment, before the last step
+  std::shared_ptr<TrajectoryRecorder> recording_;
+  std::unique_ptr<VectorEnvRecorder> recorder_;
   bool busy_ = false;
 };
 
@@ -196,6 +212,7 @@ void bind_vector_environments(py::module_& module) {
             py::arg("threads") = 0, py::arg("flat") = false, py::arg("share_static") = false);
   bound.def("reset", &Envs::reset, py::arg("seeds") = py::none(), py::arg("mask") = py::none());
   bound.def("step", &Envs::step, py::arg("actions"));
+  bound.def("record", &Envs::record, py::arg("recording"), py::arg("full"), py::arg("timeline"));
   bound.def("observation", &Envs::observation, "[n_envs, ...]; static arrays are read-only.");
   bound.def("action_mask", &Envs::action_mask, py::arg("observation"), "int8 [n_envs, mask_size].");
   bound.def("action_masks", &Envs::action_masks, "bool [n_envs, mask_size].");

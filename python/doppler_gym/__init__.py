@@ -60,6 +60,7 @@ from ._errors import (
     RunError,
     UsageError,
 )
+from ._recording import Recorder, VectorRecorder
 from ._registration import environment_id, register_environments
 from ._training import (
     TrainedTask,
@@ -98,6 +99,7 @@ __all__ = [
     "OutOfMemory",
     "Parameter",
     "ParseError",
+    "Recorder",
     "Route",
     "Run",
     "RunError",
@@ -111,6 +113,7 @@ __all__ = [
     "TrainedTask",
     "Trainer",
     "UsageError",
+    "VectorRecorder",
     "WorkloadDescription",
     "__version__",
     "agent",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -17,7 +18,7 @@ from .environment import AssignEnv
 from .vector import AssignVectorEnv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _MINARI_VERSION = "0.5.4"
 
@@ -115,10 +116,9 @@ def _metadata(
         }
     spec = getattr(env, "spec", None)
     if spec is not None and "env_spec" not in metadata:
-        try:
+        # A value that JSON cannot hold: the environment cannot be recovered.
+        with contextlib.suppress(TypeError, ValueError):
             metadata["env_spec"] = spec.to_json()
-        except (TypeError, ValueError):
-            pass  # a value that JSON cannot hold: the environment cannot be recovered
     return metadata
 
 
@@ -198,37 +198,40 @@ class Recorder(gym.Wrapper[Any, Any, Any, Any]):
             layouts.append(("infos/illegal", "bool", []))
             if any(path == "observations/action_mask" for path, _, _ in layouts):
                 links.append(("infos/action_mask", "observations/action_mask"))
+        recording: _core.Recording
         if isinstance(root, Recorder):
-            self._recording = root._recording
+            recording = root._open()
             self._owns_recording = False
         else:
             name = dataset_id or _default_id(model, env, agent)
             metadata = _metadata(name, env, model, agent, full)
             metadata["observation_space"] = json.dumps(serialize_space(recorded))
             metadata["action_space"] = json.dumps(serialize_space(env.action_space))
-            self._recording = _core.Recording(
+            recording = _core.Recording(
                 Path(root), name, json.dumps(metadata), resume=resume, flush_episodes=flush_episodes
             )
             self._owns_recording = True
-        self._rows = _core.RowRecorder(self._recording, layouts, list(self._actions.layouts), links)
+        # None once it is closed: then another recorder may go on with the data set.
+        self._recording: _core.Recording | None = recording
+        self._rows: _core.RowRecorder | None = _core.RowRecorder(
+            recording, layouts, list(self._actions.layouts), links
+        )
+        self.folder: str = recording.folder  #: of the data set
+        #: Seeds of the episodes that were there when the recording began; for ``resume``.
+        self.recorded_seeds: list[int] = recording.seeds
         self._seed: int | None = None
         self._return = 0.0
         self._last: Any = None
 
+    def _open(self) -> _core.Recording:
+        if self._recording is None:
+            raise UsageError("this recorder is closed; make another one with resume=True")
+        return self._recording
+
     @property
     def n_recorded(self) -> int:
         """Episodes of the data set that are on the disk."""
-        return self._recording.n_episodes
-
-    @property
-    def recorded_seeds(self) -> list[int]:
-        """Seeds of the episodes that were there when the recording began; for ``resume``."""
-        return self._recording.seeds
-
-    @property
-    def folder(self) -> str:
-        """The data set's folder."""
-        return self._recording.folder
+        return self._open().n_episodes
 
     def _look(self, observation: Any, info: dict[str, Any]) -> list[NDArray[Any]]:
         rows = self._observations.rows(observation)
@@ -243,15 +246,18 @@ class Recorder(gym.Wrapper[Any, Any, Any, Any]):
         observation, info = self.env.reset(seed=seed, options=options)
         self._seed = seed
         self._return = 0.0
-        self._rows.begin(self._look(observation, info))
+        if self._rows is not None:
+            self._rows.begin(self._look(observation, info))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes one action; at the end of an episode it is saved."""
-        rows = self._actions.rows(action)
+        if self._rows is None:
+            return self.env.step(action)
+        actions = self._actions.rows(action)
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._rows.step(
-            rows,
+            actions,
             float(reward),
             bool(terminated),
             bool(truncated),
@@ -259,10 +265,13 @@ class Recorder(gym.Wrapper[Any, Any, Any, Any]):
         )
         self._return += float(reward)
         if terminated or truncated:
-            fixed = None
+            fixed: list[tuple[tuple[str, str, Sequence[int]], NDArray[Any]]] | None = None
             if self._has_fixed:
-                layouts = [(path.split("/", 1)[1], t, s) for path, t, s in self._fixed.layouts]
-                fixed = list(zip(layouts, self._fixed.rows(observation), strict=True))
+                rows = self._fixed.rows(observation)
+                fixed = [
+                    ((path.split("/", 1)[1], dtype, shape), row)
+                    for (path, dtype, shape), row in zip(self._fixed.layouts, rows, strict=True)
+                ]
             self._rows.finish(self._attributes(bool(terminated), info), fixed)
         return observation, reward, terminated, truncated, info
 
@@ -290,19 +299,19 @@ class Recorder(gym.Wrapper[Any, Any, Any, Any]):
 
     def flush(self) -> None:
         """Every finished episode is on the disk when it returns."""
-        self._recording.flush()
+        self._open().flush()
 
     def build(self) -> None:
         """Makes the data set hold every finished episode; recording may go on."""
-        self._recording.build()
+        self._open().build()
 
     def close(self) -> None:
         """Makes the data set, if any episode was finished, and closes the environment."""
-        if self._owns_recording:
+        if self._recording is not None and self._owns_recording:
             self._recording.flush()
             if self._recording.n_episodes > 0:
                 self._recording.build()
-            self._owns_recording = False
+        self._rows = self._recording = None
         super().close()
 
 
@@ -311,7 +320,8 @@ class VectorRecorder(gym.vector.VectorWrapper[Any, Any, Any]):
 
     What is recorded, and the arguments, are those of ``Recorder``; besides, ``timeline`` records
     when each node ran and each tensor moved. Episodes have their seed if it was given to
-    ``reset``; those that began by themselves have none.
+    ``reset``; those that began by themselves have none. Another recorder may go on with the data
+    set once the environments are gone.
     """
 
     def __init__(
@@ -340,16 +350,12 @@ class VectorRecorder(gym.vector.VectorWrapper[Any, Any, Any]):
             Path(root), name, json.dumps(metadata), resume=resume, flush_episodes=flush_episodes
         )
         env._envs.record(self._recording, full, timeline)
+        self.folder: str = self._recording.folder  #: of the data set
 
     @property
     def n_recorded(self) -> int:
         """Episodes of the data set that are on the disk."""
         return self._recording.n_episodes
-
-    @property
-    def folder(self) -> str:
-        """The data set's folder."""
-        return self._recording.folder
 
     def flush(self) -> None:
         """Every finished episode is on the disk when it returns."""

@@ -178,22 +178,31 @@ TEST_CASE("a report holds schedules and curves, and texts of rows are no markup 
   rows.refused.push_back({"x.json", {evil}});
   const std::vector<SuiteRanking> rankings = rank_all(std::span(&suite, 1), rows);
   const auto json = report_json(rankings, rows, {}, "0.1.0");
-  const auto& schedule = json["rows"][1]["tasks"][0]["schedule"];
-  const Task task = make_suite_task(suite.tasks[0]);
-  REQUIRE(schedule["start"].size() == task.graph.n_nodes());
-  const auto seed = schedule["seed"].get<std::size_t>();
-  const Assignment& assignment = rows.verified[1].row.tasks[0].runs[seed].assignment;
-  Task recorded = task;
-  recorded.options.record_timeline = true;
-  const Execution execution = recorded.simulator().run(assignment);
-  CHECK(schedule["makespan"] == execution.makespan);
-  for (std::size_t v = 0; v < task.graph.n_nodes(); ++v) {
-    CHECK(schedule["device"][v] == assignment.devices[v].value);
-    CHECK(std::abs(schedule["end"][v].get<double>() / 100000 -
-                   execution.nodes[v].end / execution.makespan) < 1e-5);
+  for (std::size_t t = 0; t < 2; ++t) {
+    CAPTURE(t);
+    const auto& schedule = json["rows"][1]["tasks"][t]["schedule"];
+    const auto& timeline = json["timelines"][schedule["timeline"].get<std::string>()];
+    Task task = make_suite_task(suite.tasks[t]);
+    REQUIRE(timeline["start"].size() == task.graph.n_nodes());
+    const auto seed = schedule["seed"].get<std::size_t>();
+    const SubmissionRun& run = rows.verified[1].row.tasks[t].runs[seed];
+    task.options.record_timeline = true;
+    task.options.seed = suite.first_luck;
+    const Execution execution = task.simulator().run(run.assignment);
+    CHECK(timeline["makespan"] == execution.makespan);
+    CHECK(timeline["makespan"] == run.makespans[0]);
+    for (std::size_t v = 0; v < task.graph.n_nodes(); ++v) {
+      CHECK(timeline["device"][v] == run.assignment.devices[v].value);
+      CHECK(std::abs(timeline["end"][v].get<double>() / 100000 -
+                     execution.nodes[v].end / execution.makespan) < 1e-5);
+    }
+    const auto& graph = json["graphs"][json["suites"][0]["tasks"][t]["hash"].get<std::string>()];
+    CHECK(graph["devices"].size() == 4);
+    CHECK(graph["nodes"].size() == task.graph.n_nodes());
+    const std::size_t kind = graph["kind"].back();
+    CHECK(graph["kinds"][kind] == task.graph.kind(NodeId(task.graph.n_nodes() - 1)));
   }
-  CHECK(json["rows"][1]["tasks"][1]["schedule"].is_null());  // luck
-  CHECK(json["graphs"].size() == 1);
+  CHECK(json["schedules"]["left_out"] == 0);
 
   const std::string page = report_page(json);
   CHECK(page.find(evil) == std::string::npos);
@@ -208,6 +217,36 @@ TEST_CASE("a report holds schedules and curves, and texts of rows are no markup 
   CHECK_THAT(markdown, Catch::Contains("(https://example.org/a%20b%29%7C%3C)"));
   CHECK_THAT(markdown, Catch::Contains("## Failed"));
   CHECK_THAT(markdown, Catch::Contains("### Headroom"));
+}
+
+TEST_CASE("a report is bounded: schedules of the best rows, thinned curves") {
+  const Suite& suite = testing::small_suite();
+  LeaderboardRows rows;
+  rows.verified.push_back({testing::make_row(suite, "round-robin", 1), "small/r.json"});
+  rows.verified.push_back({testing::make_row(suite, "rule-search", 20), "small/s.json"});
+  rows.verified[1].row.tasks[0].runs[0].curve.clear();
+  for (std::int64_t i = 1; i <= 1000; ++i) {
+    rows.verified[1].row.tasks[0].runs[0].curve.push_back(
+        {i, 1e-3 * static_cast<double>(i), 1234.56789 / static_cast<double>(i)});
+  }
+  const std::vector<SuiteRanking> rankings = rank_all(std::span(&suite, 1), rows);
+  const std::int64_t n_nodes = suite.tasks[0].n_nodes + suite.tasks[1].n_nodes;
+  const auto json = report_json(rankings, rows, {}, "0.1.0",
+                                {.timelines = {.max_nodes = n_nodes}, .max_curve_points = 10});
+  // The better row has its schedules, whatever the order of the files.
+  for (std::size_t t = 0; t < 2; ++t) {
+    CHECK(json["rows"][0]["tasks"][t]["schedule"].is_null());
+    CHECK(json["rows"][1]["tasks"][t]["schedule"].is_object());
+  }
+  CHECK(json["schedules"]["left_out"] == 2);
+  const auto& curve = json["rows"][1]["tasks"][0]["runs"][0]["curve"];
+  REQUIRE(curve.size() == 10);
+  CHECK(curve[0] == nlohmann::ordered_json::parse("[1, 0.001, 1234.57]"));
+  CHECK(curve[9] == nlohmann::ordered_json::parse("[1000, 1.0, 1.23457]"));
+  const auto none =
+      report_json(rankings, rows, {}, "0.1.0", {.timelines = {.max_nodes_of_one = 10}});
+  CHECK(none["timelines"].empty());
+  CHECK(none["graphs"].empty());
 }
 
 }  // namespace

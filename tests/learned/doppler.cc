@@ -22,11 +22,11 @@ TrainProblem problem_of(const std::string& task, const TrainOptions& options) {
 
 Parameters parameters_of(const std::string& spelling) {
   const NamedCall call = NamedCall::parse(spelling);
-  return {doppler_entry().parameters, call};
+  return {agents().at("doppler").parameters, call};
 }
 
 std::unique_ptr<Trainer> trainer_of(const std::string& spelling, const TrainProblem& problem) {
-  return make_doppler_trainer(parameters_of(spelling), problem);
+  return make_doppler_trainer("doppler", parameters_of(spelling), problem);
 }
 
 std::string run_to_end(Trainer& trainer) {
@@ -48,7 +48,7 @@ TEST_CASE("doppler finds the optimum of small problems") {
       }
       best = std::min(best, simulator.makespan(assignment));
     }
-    const auto agent = make_doppler_agent(parameters_of("doppler"));
+    const auto agent = make_doppler_agent("doppler", parameters_of("doppler"));
     const AssignResult result = assign(*agent, model->task(), {.max_evaluations = 20000});
     CHECK(result.makespan == Approx(best).epsilon(1e-12));
   }
@@ -56,7 +56,7 @@ TEST_CASE("doppler finds the optimum of small problems") {
 
 TEST_CASE("doppler counts every evaluation and keeps to its budget") {
   const Task task = make_task("llama-block@p100x4");
-  const auto agent = make_doppler_agent(parameters_of("doppler"));
+  const auto agent = make_doppler_agent("doppler", parameters_of("doppler"));
   for (std::int64_t budget : {1, 2, 3, 50, 1500}) {
     CHECK(assign(*agent, task, {.seed = 3, .max_evaluations = budget}).evaluations == budget);
   }

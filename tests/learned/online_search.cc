@@ -34,7 +34,7 @@ Task slow(const Task& task) {
 std::unique_ptr<Trainer> trainer_of(const std::shared_ptr<const PlacementModel>& model,
                                     const TrainOptions& options) {
   const NamedCall call = NamedCall::parse("doppler");
-  return make_doppler_trainer({doppler_entry().parameters, call},
+  return make_doppler_trainer("doppler", {agents().at("doppler").parameters, call},
                               {.tasks = {model}, .options = options});
 }
 

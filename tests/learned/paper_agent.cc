@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "agents/learned/learned.h"
-#include "agents/learned/paper_trainer.h"
+#include "agents/learned/paper_policy.h"
 #include "agents/through_env.h"
 #include "graphs/file.h"
 #include "tests/support/catch.h"
@@ -42,10 +42,7 @@ class PolicyOnDisk {
 };
 
 std::string untrained_policy(std::uint64_t seed) {
-  PolicyFile file;
-  file.kind = kPaperPolicyKind;
-  file.arrays = PaperNetwork({}, seed).arrays();
-  return write_policy(file);
+  return write_policy(paper_traits(PaperNetwork({}, seed)));
 }
 
 TEST_CASE("the paper's agent assigns random tasks, the same for a seed, within its evaluations") {
@@ -133,7 +130,7 @@ TEST_CASE("a GPU that is not there is told in one clear line") {
   problem.options.device = "cuda";
   problem.options.max_evaluations = 2;
   try {
-    const auto trainer = make_paper_trainer(PaperHyperparameters{}, problem);
+    const auto trainer = make_paper_trainer(PaperOptions{}, problem);
     while (trainer->update()) {
     }
     CHECK(trainer->progress().evaluations == 2);

@@ -1,57 +1,36 @@
-#include "agents/learned/paper_trainer.h"
+#include "agents/learned/paper_policy.h"
 
 #include <cmath>
 #include <map>
 
 #include "agents/learned/learned.h"
 #include "agents/learned/paper_decoder.h"
+#include "agents/online/executions.h"
 #include "datasets/tasks.h"
-#include "graphs/graph_builder.h"
 #include "tests/env/diamond.h"
+#include "tests/learned/small_tasks.h"
 #include "tests/support/catch.h"
 
 namespace doppler {
 namespace {
 
-constexpr PaperSizes kSmall{.hidden = 16, .edge_hidden = 8, .head = 8, .steps = 2};
+using testing::model_of;
+using testing::simple_model;
+using testing::value_of;
 
-std::shared_ptr<const PlacementModel> model_of(Task task) {
-  return std::make_shared<const PlacementModel>(std::move(task));
-}
+constexpr PaperSizes kSmall{.hidden = 16, .edge_hidden = 8, .head = 8, .steps = 2};
 
 std::shared_ptr<const PlacementModel> chainmm() { return model_of(make_task("published/chainmm")); }
 
-// `n` nodes of 1 s in a chain, or without edges; tensors of `bytes` seconds.
-std::shared_ptr<const PlacementModel> simple(std::size_t n, double bytes, bool chain,
-                                             std::int64_t n_devices) {
-  GraphBuilder builder("simple");
-  for (std::size_t v = 0; v < n; ++v) {
-    builder.add_node({.name = "n" + std::to_string(v), .outputs = {{.bytes = bytes}}});
-    if (chain && v > 0) builder.add_edge(NodeId(std::int64_t(v - 1)), NodeId(std::int64_t(v)));
-  }
-  builder.set_raw_compute(std::vector<double>(n, 1));
-  return model_of({.name = "simple",
-                   .graph = builder.build(),
-                   .cluster = Cluster::uniform(n_devices),
-                   .cost_model = CostModel::raw()});
-}
-
-PaperHyperparameters small(std::int64_t imitation, std::int64_t simulator) {
-  return {.sizes = kSmall, .imitation_episodes = imitation, .simulator_episodes = simulator};
-}
-
-double value_of(const TrainProgress& progress, const std::string& name) {
-  for (const auto& [key, value] : progress.values) {
-    if (key == name) return value;
-  }
-  FAIL("no value " << name);
-  return 0;
+PaperOptions small(std::int64_t imitation, std::int64_t simulator) {
+  return {.sizes = kSmall,
+          .training = {.imitation_episodes = imitation, .simulator_episodes = simulator}};
 }
 
 // What the trainer's policy decides greedily.
 double greedy_makespan(const Trainer& trainer, const std::shared_ptr<const PlacementModel>& model) {
   auto network = std::make_shared<PaperNetwork>(kSmall, 0);
-  network->set_arrays(parse_policy(trainer.policy(), kPaperPolicyKind, "p"), "p");
+  read_policy(paper_traits(*network), trainer.policy(), "p");
   PaperDecoder decoder(network);
   decoder.begin(model);
   return model->task().simulator().makespan(decoder.decide().devices);
@@ -108,8 +87,8 @@ TEST_CASE("rates and exploration fall as the paper's tables say, and so do the s
 
 TEST_CASE("episodes and evaluations are counted: none in stage I, one an episode in stage II") {
   const auto model = chainmm();
-  PaperHyperparameters numbers = small(2000, 8000);
-  numbers.batch = 4;
+  PaperOptions numbers = small(2000, 8000);
+  numbers.training.batch = 4;
   const auto trainer =
       make_paper_trainer(numbers, {.tasks = {model}, .options = {.max_evaluations = 30}});
   double share = 0;
@@ -142,13 +121,13 @@ TEST_CASE("without a budget, or with a large one, a run is as long as the parame
     CHECK(trainer->progress().episodes == 7);
     CHECK(trainer->progress().evaluations == 4);
   }
-  CHECK(PaperHyperparameters{}.imitation_episodes == 2000);
-  CHECK(PaperHyperparameters{}.simulator_episodes == 8000);
+  CHECK(ReinforceOptions{}.imitation_episodes == 2000);
+  CHECK(ReinforceOptions{}.simulator_episodes == 8000);
 }
 
 TEST_CASE("a resumed run gives the bits of an uninterrupted one") {
-  PaperHyperparameters numbers = small(4, 6);
-  numbers.batch = 2;
+  PaperOptions numbers = small(4, 6);
+  numbers.training.batch = 2;
   const TrainProblem problem{.tasks = {chainmm(), model_of(testing::diamond())},
                              .options = {.seed = 3, .max_evaluations = 0}};
   const auto whole = make_paper_trainer(numbers, problem);
@@ -169,8 +148,8 @@ TEST_CASE("a resumed run gives the bits of an uninterrupted one") {
 }
 
 TEST_CASE("the number of threads changes nothing") {
-  PaperHyperparameters numbers = small(4, 8);
-  numbers.batch = 4;
+  PaperOptions numbers = small(4, 8);
+  numbers.training.batch = 4;
   std::vector<std::string> states;
   for (int n_threads : {1, 3}) {
     const auto trainer = make_paper_trainer(
@@ -199,7 +178,7 @@ TEST_CASE("a state of another run is refused, and nothing changes") {
 
 TEST_CASE("imitation of the critical path balances independent nodes") {
   // Twelve nodes of 1 s on three devices: the optimum is 4.
-  const auto model = simple(12, 0, false, 3);
+  const auto model = simple_model(12, 0, false, 3);
   const auto trainer = make_paper_trainer(
       small(300, 0), {.tasks = {model}, .options = {.stages = {1}, .max_evaluations = 0}});
   while (trainer->update()) {
@@ -210,13 +189,13 @@ TEST_CASE("imitation of the critical path balances independent nodes") {
 
 TEST_CASE("REINFORCE learns to keep a chain on one device") {
   // Four nodes of 1 s, transfers of 5 s: the optimum is 4.
-  const auto model = simple(4, 5, true, 2);
-  PaperHyperparameters numbers = small(0, 600);
-  numbers.batch = 4;
-  numbers.first_learning_rate = 3e-3;
-  numbers.last_learning_rate = 1e-4;
-  numbers.simulator_epsilon = 0.6;
-  numbers.discount = 1;
+  const auto model = simple_model(4, 5, true, 2);
+  PaperOptions numbers = small(0, 600);
+  numbers.training.batch = 4;
+  numbers.training.first_learning_rate = 3e-3;
+  numbers.training.last_learning_rate = 1e-4;
+  numbers.training.simulator_epsilon = 0.6;
+  numbers.training.discount = 1;
   int n_worse = 0;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const auto trainer = make_paper_trainer(
@@ -235,8 +214,8 @@ TEST_CASE("REINFORCE learns to keep a chain on one device") {
 TEST_CASE("any agent may be the teacher, with steps or without") {
   const auto model = chainmm();
   for (const char* teacher : {"partner-list", "heft", "annealing"}) {
-    PaperHyperparameters numbers = small(40, 4);
-    numbers.teacher = teacher;
+    PaperOptions numbers = small(40, 4);
+    numbers.training.teacher = teacher;
     const auto trainer =
         make_paper_trainer(numbers, {.tasks = {model}, .options = {.max_evaluations = 0}});
     while (trainer->update()) {
@@ -245,8 +224,8 @@ TEST_CASE("any agent may be the teacher, with steps or without") {
     // A search that cannot decide without measuring uses one, once for all episodes.
     CHECK(trainer->progress().evaluations == 4 + (std::string(teacher) == "annealing" ? 1 : 0));
   }
-  PaperHyperparameters numbers = small(4, 4);
-  numbers.teacher = "partnerlist";
+  PaperOptions numbers = small(4, 4);
+  numbers.training.teacher = "partnerlist";
   CHECK_THROWS_AS(make_paper_trainer(numbers, {.tasks = {model}}), UsageError);
 }
 
@@ -257,12 +236,10 @@ TEST_CASE("a loss that is no number stops the run with a message, before anythin
     const torch::NoGradGuard no_gradient;
     for (at::Tensor& parameter : network.select->parameters()) parameter.mul_(1e15);
   }
-  PolicyFile file;
-  file.kind = kPaperPolicyKind;
-  file.arrays = network.arrays();
   const auto trainer = make_paper_trainer(
       small(4, 4),
-      {.tasks = {model}, .options = {.max_evaluations = 0, .initial_policy = write_policy(file)}});
+      {.tasks = {model},
+       .options = {.max_evaluations = 0, .initial_policy = write_policy(paper_traits(network))}});
   const std::string before = trainer->state();
   CHECK_THROWS_WITH(trainer->update(), Catch::Contains("diverged") && Catch::Contains("SEL"));
   CHECK((trainer->state() == before));
@@ -277,10 +254,57 @@ TEST_CASE("an assignment that does not fit into memory counts as a bad one, not 
   while (trainer->update()) CHECK(std::isfinite(value_of(trainer->progress(), "place_loss")));
 }
 
-TEST_CASE("the real engine's stage is refused in one clear line") {
-  TrainProblem problem{.tasks = {chainmm()}};
-  problem.options.stages = {1, 2, 3};
-  CHECK_THROWS_WITH(make_paper_trainer(small(4, 4), problem), Catch::Contains("stages 1,2"));
+TEST_CASE("stage III executes one assignment an episode, and keeps the best that was executed") {
+  const auto model = chainmm();
+  // A system of its own: links four times slower. Without noise.
+  const std::string engine = "simulator(bandwidth=0.25)";
+  PaperOptions numbers = small(8, 16);
+  numbers.training.batch = 2;
+  const TrainProblem problem{.tasks = {model},
+                             .options = {.stages = {1, 2, 3},
+                                         .seed = 2,
+                                         .max_evaluations = 16,
+                                         .engine = engine,
+                                         .max_executions = 11}};
+  const auto trainer = make_paper_trainer(numbers, problem);
+  std::vector<std::string> states = {trainer->state()};
+  while (trainer->update()) {
+    states.push_back(trainer->state());
+    const TrainProgress progress = trainer->progress();
+    CHECK((progress.executions > 0) == (progress.stage == 3));
+  }
+  CHECK(trainer->progress().evaluations == 16);
+  CHECK(trainer->progress().executions == 11);  // what it starts from, and ten episodes
+  const Decision best = trainer->best(0);
+  CHECK_FALSE(best.makespan.has_value());
+  Executions system(model, engine, 0);
+  // Never worse than what stage II came to.
+  TrainProblem before = problem;
+  before.options.stages = {1, 2};
+  const auto simulated = make_paper_trainer(numbers, before);
+  while (simulated->update()) {
+  }
+  CHECK(system.run(best.assignment).cost <= system.run(simulated->best(0).assignment).cost);
+  for (std::size_t at : {states.size() - 4, states.size() - 2}) {
+    const auto resumed = make_paper_trainer(numbers, problem);
+    resumed->restore(states[at]);
+    std::size_t next = at;
+    while (resumed->update()) CHECK((resumed->state() == states[++next]));
+    CHECK(next + 1 == states.size());
+  }
+}
+
+TEST_CASE("executions that fail are episodes of their penalty") {
+  const auto model = model_of(testing::tight_diamond(3));
+  const auto trainer = make_paper_trainer(
+      small(0, 4),
+      {.tasks = {model}, .options = {.stages = {3}, .engine = "simulator", .max_executions = 20}});
+  while (trainer->update()) {
+    const TrainProgress progress = trainer->progress();
+    CHECK(std::isfinite(value_of(progress, "place_loss")));
+    CHECK(value_of(progress, "mean_makespan") <= Executions::kPenalty * model->time_scale());
+  }
+  CHECK(trainer->progress().executions == 20);
 }
 
 TEST_CASE("a policy starts another run, on a task of another size and number of devices") {
@@ -288,11 +312,11 @@ TEST_CASE("a policy starts another run, on a task of another size and number of 
       small(10, 0), {.tasks = {chainmm()}, .options = {.stages = {1}, .max_evaluations = 0}});
   while (first->update()) {
   }
-  TrainProblem problem{.tasks = {simple(9, 1, true, 5)}};
+  TrainProblem problem{.tasks = {simple_model(9, 1, true, 5)}};
   problem.options.initial_policy = first->policy();
   const auto second = make_paper_trainer(small(4, 4), problem);
   CHECK((second->policy() == first->policy()));
-  PaperHyperparameters other = small(4, 4);
+  PaperOptions other = small(4, 4);
   other.sizes.hidden = 24;
   CHECK_THROWS_WITH(make_paper_trainer(other, problem), Catch::Contains("another network"));
   problem.options.initial_policy = "{}";

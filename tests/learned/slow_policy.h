@@ -8,6 +8,22 @@
 
 namespace doppler::testing {
 
+// H of each node, [n, hidden]: message passing with the parameters "passing.*", from features [n,
+// columns] and a value of each edge [n_edges]; all float64.
+at::Tensor slow_states(torch::OrderedDict<std::string, at::Tensor>& parameters, const Graph& graph,
+                       const at::Tensor& features, const at::Tensor& values,
+                       const PaperSizes& sizes);
+// The columns of x, standardised.
+at::Tensor slow_standardised(const at::Tensor& x);
+at::Tensor slow_act(const at::Tensor& x);
+// The paper's node features, standardised, as float32 has them; and seconds of the edges (mean) in
+// time scales.
+at::Tensor slow_features(const PlacementModel& model);
+std::vector<double> slow_edge_seconds(const PlacementModel& model);
+// The paper's features of a device for `node`, in time scales.
+std::vector<double> slow_device_features(const PartialSchedule& schedule, NodeId node,
+                                         DeviceId device);
+
 class SlowPolicy {
  public:
   SlowPolicy(PaperNetwork& network, const PlacementModel& model);

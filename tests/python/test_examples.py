@@ -7,13 +7,16 @@ import sys
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
-ARGUMENTS = {"maskable_ppo": ["2432"]}
+ARGUMENTS = {"maskable_ppo": ["2432"], "behaviour_cloning": ["2", "50", "1"]}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_the_example_runs(name):
     if name == "maskable_ppo":
         pytest.importorskip("sb3_contrib")
+    if name == "behaviour_cloning":
+        pytest.importorskip("torch")
+        pytest.importorskip("minari")
     if name == "own_workload":
         pytest.importorskip("networkx")
     answer = subprocess.run(

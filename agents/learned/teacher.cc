@@ -1,4 +1,4 @@
-#include "agents/learned/paper_teacher.h"
+#include "agents/learned/teacher.h"
 
 #include <utility>
 

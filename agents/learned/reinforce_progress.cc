@@ -1,4 +1,4 @@
-#include "agents/learned/paper_progress.h"
+#include "agents/learned/reinforce_progress.h"
 
 #include <cmath>
 #include <string>
@@ -22,35 +22,49 @@ Assignment assignment_of(const Json& numbers) {
   return assignment;
 }
 
-Json json_of(const PaperTaskRecord& task) {
+Json json_of(const TaskRecord& task) {
   Json json = {{"reward_sum", task.reward_sum},
                {"n_rewards", task.n_rewards},
                {"measured", task.measured},
                {"best", numbers_of(task.best)}};
   // JSON has no infinity.
   if (!std::isinf(task.best_makespan)) json["best_makespan"] = task.best_makespan;
+  if (!task.return_sums.empty()) json["return_sums"] = task.return_sums;
+  if (task.n_executions > 0) {
+    json["executions"] = task.n_executions;
+    json["best_executed"] = numbers_of(task.best_executed);
+    json["best_cost"] = task.best_cost;
+  }
   if (task.taught) json["taught"] = numbers_of(*task.taught);
   return json;
 }
 
-PaperTaskRecord record_of(const Json& json) {
-  PaperTaskRecord task;
+TaskRecord record_of(const Json& json) {
+  TaskRecord task;
   task.reward_sum = json.at("reward_sum").get<double>();
   task.n_rewards = json.at("n_rewards").get<std::int64_t>();
   task.measured = json.at("measured").get<bool>();
   task.best = assignment_of(json.at("best"));
   if (json.contains("best_makespan")) task.best_makespan = json.at("best_makespan").get<double>();
+  if (json.contains("return_sums")) {
+    task.return_sums = json.at("return_sums").get<std::vector<double>>();
+  }
+  if (json.contains("executions")) {
+    task.n_executions = json.at("executions").get<std::int64_t>();
+    task.best_executed = assignment_of(json.at("best_executed"));
+    task.best_cost = json.at("best_cost").get<double>();
+  }
   if (json.contains("taught")) task.taught = assignment_of(json.at("taught"));
   return task;
 }
 
 }  // namespace
 
-Json PaperProgress::json() const {
+Json ReinforceProgress::json() const {
   Json values = Json::array();
   for (const auto& [name, value] : shown.values) values.push_back({name, value});
   Json records = Json::array();
-  for (const PaperTaskRecord& task : tasks) records.push_back(json_of(task));
+  for (const TaskRecord& task : tasks) records.push_back(json_of(task));
   return {{"stage_index", stage_index},
           {"stage_episodes", stage_episodes},
           {"stage", shown.stage},
@@ -62,8 +76,8 @@ Json PaperProgress::json() const {
           {"tasks", records}};
 }
 
-PaperProgress PaperProgress::parse(const Json& json) {
-  PaperProgress progress;
+ReinforceProgress ReinforceProgress::parse(const Json& json) {
+  ReinforceProgress progress;
   progress.stage_index = json.at("stage_index").get<std::size_t>();
   progress.stage_episodes = json.at("stage_episodes").get<std::int64_t>();
   progress.shown = {.stage = json.at("stage").get<int>(),
@@ -74,7 +88,10 @@ PaperProgress PaperProgress::parse(const Json& json) {
   for (const Json& value : json.at("values")) {
     progress.shown.values.emplace_back(value.at(0).get<std::string>(), value.at(1).get<double>());
   }
-  for (const Json& record : json.at("tasks")) progress.tasks.push_back(record_of(record));
+  for (const Json& record : json.at("tasks")) {
+    progress.tasks.push_back(record_of(record));
+    progress.shown.executions += progress.tasks.back().n_executions;
+  }
   if (!progress.tasks.empty()) progress.shown.best_makespan = progress.tasks[0].best_makespan;
   return progress;
 }
