@@ -9,8 +9,8 @@ usage="usage: scripts/leaderboard_rows.sh [--rows DIR] [--jobs N] [--command FIL
   --jobs N        processes side by side; default 1, for more disturb the seconds
   --command FILE  the command; default build/release/bin/doppler-gym
   --suites A,B    default paper-4,paper-8,published
-  PART            heuristics, search, learned, or report (build/leaderboard.html and .md); default: all,
-                  in this order"
+  PART            heuristics, search, learned, or report (README.md beside the rows, and
+                  build/leaderboard.html); default: all, in this order"
 rows=leaderboard/results
 jobs=1
 command=build/release/bin/doppler-gym
@@ -61,6 +61,6 @@ for part in "${parts[@]}"; do
     report)
       mkdir -p build
       "$command" leaderboard report --rows "$rows" --html build/leaderboard.html \
-        --markdown build/leaderboard.md ;;
+        --markdown "$rows/README.md" ;;
   esac
 done
