@@ -29,7 +29,7 @@ def make(run: Run) -> None:
 
 
 def budget(run: Run) -> int:
-    return 300 if run.small else 10000
+    return 100 if run.small else 10000
 
 
 def policies_part(run: Run) -> tuple[str, Any]:
@@ -143,7 +143,7 @@ def best_at(curve: list[list[float | None]], count: int) -> float | None:
 
 def passing_part(run: Run) -> tuple[str, Any]:
     """Message passing once an episode against each step, at equal episodes and equal seconds."""
-    episodes = 30 if run.small else 500
+    episodes = 20 if run.small else 500
     agents = [
         agent.format(passing=passing)
         for agent in (

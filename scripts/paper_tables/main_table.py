@@ -25,7 +25,7 @@ AGENTS = (
 )
 LUCK: dict[str, dict[str, Any]] = {"none": {}, "noise": {"noise": 0.1, "choice": "random"}}
 LUCKS = 20  # executions of one assignment where there is luck; none of them has the row's own
-EVALUATIONS = {True: 300, False: 10000}
+EVALUATIONS = {True: 100, False: 10000}
 
 
 def make(run: Run) -> None:
