@@ -74,16 +74,16 @@ Json row_json(const Suite& suite, const VerifiedRow& verified, const Timelines& 
           {"tasks", std::move(tasks)}};
 }
 
-// The rows of a suite, each once, those first that are best in some tier.
+// The rows of a suite, each once, those first that are best in some tier, the largest tier first.
 std::vector<const VerifiedRow*> by_best_place(const SuiteRanking& ranking) {
   std::size_t n_places = 0;
   for (const TierRanking& tier : ranking.tiers) n_places = std::max(n_places, tier.entries.size());
   std::vector<const VerifiedRow*> rows;
   std::set<const VerifiedRow*> seen;
   for (std::size_t place = 0; place < n_places; ++place) {
-    for (const TierRanking& tier : ranking.tiers) {
-      if (place < tier.entries.size() && seen.insert(tier.entries[place].row).second) {
-        rows.push_back(tier.entries[place].row);
+    for (auto tier = ranking.tiers.rbegin(); tier != ranking.tiers.rend(); ++tier) {
+      if (place < tier->entries.size() && seen.insert(tier->entries[place].row).second) {
+        rows.push_back(tier->entries[place].row);
       }
     }
   }

@@ -100,6 +100,8 @@ ReinforceTrainer::ReinforceTrainer(const MakeReinforcePolicy& make, const Reinfo
       options_(problem.options),
       models_(problem.tasks),
       pool_(problem.options.n_threads) {
+  // The first weights come from LAPACK, whose last bits depend on its number of threads.
+  const SingleThreadedTorch single_threaded;
   policy_ = make(models_, torch_device(options_.device), options_.seed);
   std::int64_t evaluations = 1;
   for (std::size_t task = 0; task < models_.size(); ++task) {

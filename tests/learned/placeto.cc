@@ -244,7 +244,7 @@ TEST_CASE("what the loops update from step to step is what all messages passed a
       }
     }
   }
-  CHECK(n_checked > 4);
+  CHECK(n_checked >= 4);
 }
 
 TEST_CASE("the gradient of placeto's loss is that of finite differences") {
