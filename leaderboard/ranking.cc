@@ -39,22 +39,22 @@ const SubmissionTask* results_of(const Submission& row, const std::string& task)
   return nullptr;
 }
 
-std::optional<BestKnown> best_known(const SuiteTask& task, Rows rows) {
-  std::optional<BestKnown> best;
+std::optional<BestDecision> best_known(const SuiteTask& task, Rows rows) {
+  std::optional<BestDecision> best;
   for (const VerifiedRow* row : rows) {
     const SubmissionTask* results = results_of(row->row, task.name);
     if (results == nullptr) continue;
     for (const SubmissionRun& run : results->runs) {
       const double score = score_of(task, run);
       if (best && score >= best->score) continue;
-      best = BestKnown{task.name, score, mean_of(run.makespans), row, run.seed};
+      best = BestDecision{task.name, score, mean_of(run.makespans), row, run.seed};
     }
   }
   return best;
 }
 
 Headroom headroom_of(const SuiteTask& task, std::int64_t tier, Rows rows,
-                     const std::optional<BestKnown>& best) {
+                     const std::optional<BestDecision>& best) {
   Headroom result{.task = task.name, .counts = task.exempt.empty()};
   double least = std::numeric_limits<double>::infinity();
   for (const VerifiedRow* row : rows) {
@@ -217,7 +217,7 @@ SuiteRanking rank(const Suite& suite, std::span<const VerifiedRow> all_rows,
   }
   check_keys(rows);
   SuiteRanking ranking{.suite = suite};
-  std::vector<std::optional<BestKnown>> best;
+  std::vector<std::optional<BestDecision>> best;
   for (const SuiteTask& task : suite.tasks) {
     best.push_back(best_known(task, rows));
     if (best.back()) ranking.best.push_back(*best.back());

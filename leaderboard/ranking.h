@@ -35,7 +35,7 @@ struct VerifiedRow {
 };
 
 // The best decision that any row has for a task.
-struct BestKnown {
+struct BestDecision {
   std::string task = {};
   double score = 0;
   double makespan = 0;  // seconds, the mean over the runs
@@ -82,7 +82,7 @@ struct TierRanking {
 
 struct SuiteRanking {
   Suite suite = {};
-  std::vector<BestKnown> best = {};  // by the suite's tasks that a row has
+  std::vector<BestDecision> best = {};  // by the suite's tasks that a row has
   std::vector<TierRanking> tiers = {};
 };
 

@@ -35,7 +35,7 @@ Json suite_task_json(const SuiteTask& task, const SuiteRanking& ranking) {
                {"critical_path", or_null(task.critical_path)},
                {"exempt", task.exempt},
                {"best_known", nullptr}};
-  for (const BestKnown& best : ranking.best) {
+  for (const BestDecision& best : ranking.best) {
     if (best.task != task.name) continue;
     json["best_known"] = {
         {"makespan", number(best.makespan)}, {"ratio", best.score}, {"agent", best.row->row.agent},
