@@ -42,6 +42,8 @@ void note_arguments(int argc, const char* const* argv) {
   arguments().assign(argv + std::min(argc, 1), argv + argc);
 }
 
+const std::vector<std::string>& given_arguments() { return arguments(); }
+
 std::string typed_command() {
   std::string text = "doppler-gym";
   for (const std::string& word : arguments()) text += " " + quoted_for_shell(word);

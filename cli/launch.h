@@ -6,8 +6,11 @@
 
 namespace doppler::cli {
 
-// The words after the program's name, kept for the two below. run_command() calls it.
+// The words after the program's name, kept for those below. run_command() calls it.
 void note_arguments(int argc, const char* const* argv);
+
+// These words.
+const std::vector<std::string>& given_arguments();
 
 // The command line as a user would type it: "doppler-gym leaderboard run --suite 'my suite.json'".
 std::string typed_command();

@@ -184,6 +184,7 @@ class Runner {
     header.code_version = DOPPLER_VERSION;
     header.command = run_.command.empty() ? typed_command() : run_.command;
     header.training = training_;
+    if (run_.hardware) header.hardware = *run_.hardware;
     return header;
   }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct LeaderboardRun {
   bool resume = false;
   int jobs = 1;
   IsolationLimits limits = {};
+  // Where decisions are made; nothing: this machine.
+  std::optional<Hardware> hardware = {};
   std::string command = {};  // what the rows say made them; empty: the command line
   // Starts a process for decisions; empty: this very command. Must be thread safe if jobs > 1.
   std::function<DecisionProcess(std::span<const DecisionKey>)> start = {};

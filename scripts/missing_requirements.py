@@ -32,17 +32,31 @@ def wanted(project, build, extras):
             yield text, requirement
 
 
+def lacks(requirement):
+    """Whether this Python has not what is required, or not what its extras ask for."""
+    try:
+        version = metadata.version(requirement.name)
+    except metadata.PackageNotFoundError:
+        return True
+    if not requirement.specifier.contains(version, prereleases=True):
+        return True
+    needs = [Requirement(text) for text in metadata.requires(requirement.name) or ()]
+    return any(
+        need.marker is not None
+        and need.marker.evaluate({"extra": extra})
+        and not need.marker.evaluate({"extra": ""})
+        and lacks(need)
+        for extra in requirement.extras
+        for need in needs
+    )
+
+
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
     settings = tomllib.loads((root / "pyproject.toml").read_text())
     build = settings["build-system"]["requires"]
     for text, requirement in wanted(settings["project"], build, sys.argv[1:]):
-        try:
-            version = metadata.version(requirement.name)
-        except metadata.PackageNotFoundError:
-            print(text)
-            continue
-        if not requirement.specifier.contains(version, prereleases=True):
+        if lacks(requirement):
             print(text)
 
 

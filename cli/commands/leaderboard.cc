@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "cli/leaderboard_run.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ray.h"
 #include "cli/table.h"
 #include "cli/units.h"
 #include "graphs/error.h"
@@ -55,11 +57,13 @@ constexpr HelpText kRunHelp = {
 --memory or returns something illegal fails its own row with the reason, and the exit code is 1.
 Decisions are kept as they come: --resume goes on where a run was broken off, and keeps rows that
 are there. Heuristics have the smallest tier only. Agents of a Python file: let the file call
-doppler_gym.main() and run it in place of doppler-gym.)",
+doppler_gym.main() and run it in place of doppler-gym. --ray spreads the decisions over a Ray cluster,
+whose machines need the package doppler_gym; one that a worker's death interrupted is made again.)",
     .examples =
         R"(doppler-gym leaderboard run --suite paper-4 --agents critical-path,annealing --rows rows
 doppler-gym leaderboard run --suite published --plugin ./libmine.so --tiers 1,100 --jobs 2 --resume
-python mine.py leaderboard run --suite paper-8 --agents mine --tiers 1 --rows rows)"};
+python mine.py leaderboard run --suite paper-8 --agents mine --tiers 1 --rows rows
+doppler-gym leaderboard run --suite generalize --agents annealing --rows rows --ray 10.0.0.1:6379)"};
 
 constexpr HelpText kSubmitHelp = {
     .summary = "Add assignments that were made anywhere, by any tool, as a row",
@@ -177,8 +181,9 @@ void show_suites(const SuitesOptions& options) {
 struct RunOptionsOfCommand {
   LeaderboardRun run;
   std::vector<std::string> tiers;
-  std::int64_t jobs = 1;
+  std::optional<std::int64_t> jobs = {};
   double memory = 8;  // GiB
+  std::string ray;    // address; empty: this machine
   bool json = false;
 };
 
@@ -190,8 +195,15 @@ void run(RunOptionsOfCommand& options) {
     into(tier, 1)("--tiers", {text});
     run.tiers.push_back(tier);
   }
-  run.jobs = static_cast<int>(options.jobs);
+  run.jobs = static_cast<int>(options.jobs.value_or(options.ray.empty() ? 1 : 0));
   run.limits.memory = options.memory * kGibibyte;
+  if (!options.ray.empty()) {
+    if (!run.plugin.empty()) {
+      throw UsageError(
+          "--plugin cannot be given with --ray: a library is not sent to other machines");
+    }
+    connect_to_ray(options.ray, run);
+  }
   const LeaderboardRunDone done = run_leaderboard(run);
   if (options.json) {
     Json failed = Json::array();
@@ -525,10 +537,16 @@ void add_run(Command& leaderboard) {
   command.flag("--resume", "Keep what is there, and make what is missing", run_options.resume);
   command.option({"--jobs", "N",
                   "Processes side by side; 0: one a core. More may disturb "
-                  "seconds; a real engine has one. Default 1"},
-                 into(options->jobs, 0, 1024));
+                  "seconds; a real engine has one. Default 1; with --ray 0"},
+                 [options](const std::string& name, const std::vector<std::string>& values) {
+                   into(options->jobs.emplace(), 0, 1024)(name, values);
+                 });
   command.option({"--memory", "GIB", "The most memory of an agent's process. Default 8"},
                  into(options->memory, 0.0625, 1e6));
+  command.option({"--ray", "ADDRESS",
+                  "A Ray cluster that this machine belongs to and that makes the decisions: "
+                  "HOST:PORT, 'auto', or 'local' for one of its own"},
+                 into(options->ray));
   command.group("What the rows say");
   command.option({"--training", "FILE",
                   "What the agents had learnt beforehand: a file with tasks, "

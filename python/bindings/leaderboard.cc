@@ -1,6 +1,11 @@
 // The leaderboard: suites, decisions, rows, ranking. What has a file format crosses as its text.
 #include <pybind11/stl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
+#include <array>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,16 +13,22 @@
 #include "cli/json_text.h"
 #include "cli/leaderboard_files.h"
 #include "cli/leaderboard_run.h"
+#include "cli/ray.h"
 #include "graphs/error.h"
+#include "graphs/strict_json.h"
 #include "leaderboard/isolation.h"
 #include "leaderboard/protocol.h"
 #include "leaderboard/report.h"
 #include "leaderboard/score.h"
 #include "python/bindings/convert.h"
+#include "python/bindings/python_calls.h"
 #include "python/bindings/rooms.h"
 
 namespace doppler::python {
 namespace {
+
+// Of what is limited where the decision is made.
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 std::vector<DecisionKey> keys_of(const std::vector<std::string>& texts) {
   std::vector<DecisionKey> keys;
@@ -89,7 +100,77 @@ std::string rank_rows(const std::string& rows_folder, const std::string& suite,
                                       : leaderboard_json(rankings, rows, options, DOPPLER_VERSION));
 }
 
-// run() with processes that Python forks: start(keys, memory) returns (process, file).
+using Starter = std::function<DecisionProcess(std::span<const DecisionKey>)>;
+
+// start(keys, memory) of Python, which returns (process, file), for threads that do not hold the
+// interpreter.
+Starter starter_of(const py::function& start, double memory) {
+  const std::shared_ptr<py::function> kept(new py::function(start), [](py::function* function) {
+    const py::gil_scoped_acquire locked;
+    delete function;
+  });
+  return [kept, memory](std::span<const DecisionKey> keys) {
+    const py::gil_scoped_acquire locked;
+    try {
+      const py::tuple process = (*kept)(texts_of(keys), memory);
+      return DecisionProcess{process[0].cast<pid_t>(), process[1].cast<int>()};
+    } catch (const py::error_already_set& error) {
+      throw RunError(std::string("cannot start a process for an agent: ") + error.what());
+    }
+  };
+}
+
+Hardware hardware_from(const std::string& text) {
+  const nlohmann::json document = parse_strict_json(text, "hardware");
+  const std::string source = "hardware";
+  return hardware_of(JsonElement(document, source));
+}
+
+// The records of keys, made in a process that Python forks.
+std::vector<std::string> follow(const std::vector<std::string>& texts, double memory,
+                                const py::function& start) {
+  const std::vector<DecisionKey> keys = keys_of(texts);
+  if (keys.empty()) return {};
+  const Suite suite = find_suite(keys.front().suite);
+  const Starter started = starter_of(start, memory);
+  std::vector<std::string> records;
+  const py::gil_scoped_release unlocked;
+  follow_decisions(
+      started(keys), suite, keys, {.memory = memory},
+      [&](const DecisionRecord& record) { records.push_back(to_json(record, suite)); });
+  return records;
+}
+
+// Keeps what the command does on a signal, which Ray would change.
+class KeepSignals {
+ public:
+  KeepSignals() {
+    for (std::size_t i = 0; i < kNumbers.size(); ++i) sigaction(kNumbers[i], nullptr, &kept_[i]);
+  }
+  ~KeepSignals() {
+    for (std::size_t i = 0; i < kNumbers.size(); ++i) sigaction(kNumbers[i], &kept_[i], nullptr);
+  }
+  KeepSignals(const KeepSignals&) = delete;
+  KeepSignals& operator=(const KeepSignals&) = delete;
+
+ private:
+  static constexpr std::array<int, 3> kNumbers = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kNumbers.size()> kept_{};
+};
+
+// How the command reaches Ray.
+void connect(const std::string& address, cli::LeaderboardRun& run) {
+  const KeepSignals keep;
+  const py::gil_scoped_acquire locked;
+  const py::tuple cluster = call_python("distributed", "connect_command", address, run.suite,
+                                        run.agents, run.limits.memory);
+  run.start = starter_of(cluster[0], run.limits.memory);
+  if (run.jobs == 0) run.jobs = cluster[1].cast<int>();
+  run.hardware = hardware_from(cluster[2].cast<std::string>());
+  run.limits.other_seconds = kNoLimit;
+}
+
+// run() with processes that Python starts: start(keys, memory) returns (process, file).
 py::tuple run_forked(const py::dict& options, const py::function& start) {
   cli::LeaderboardRun run;
   run.suite = options["suite"].cast<std::string>();
@@ -105,15 +186,11 @@ py::tuple run_forked(const py::dict& options, const py::function& start) {
   run.resume = options["resume"].cast<bool>();
   run.jobs = options["jobs"].cast<int>();
   run.limits.memory = options["memory"].cast<double>();
-  run.start = [&](std::span<const DecisionKey> keys) {
-    const py::gil_scoped_acquire locked;
-    try {
-      const py::tuple process = start(texts_of(keys), run.limits.memory);
-      return DecisionProcess{process[0].cast<pid_t>(), process[1].cast<int>()};
-    } catch (const py::error_already_set& error) {
-      throw RunError(std::string("cannot start a process for an agent: ") + error.what());
-    }
-  };
+  if (options.contains("hardware")) {
+    run.hardware = hardware_from(options["hardware"].cast<std::string>());
+    run.limits.other_seconds = kNoLimit;
+  }
+  run.start = starter_of(start, run.limits.memory);
   cli::LeaderboardRunDone done;
   {
     const py::gil_scoped_release unlocked;
@@ -133,6 +210,7 @@ py::tuple tuple_of(const Interval& interval) {
 }  // namespace
 
 void bind_leaderboard(py::module_& module) {
+  cli::set_ray_connector(&connect);
   module.def("leaderboard_suites", [] {
     std::vector<std::string> texts;
     for (const Suite& suite : suites()) texts.push_back(to_json(suite));
@@ -154,10 +232,13 @@ void bind_leaderboard(py::module_& module) {
   module.def("leaderboard_rank", &rank_rows, py::arg("rows"), py::arg("suite"), py::arg("samples"),
              py::arg("whole"));
   module.def("leaderboard_run", &run_forked, py::arg("options"), py::arg("start"));
+  module.def("leaderboard_follow", &follow, py::arg("keys"), py::arg("memory"), py::arg("start"));
+  module.def("leaderboard_hardware", [] { return hardware_json(this_hardware()).dump(); });
   module.def(
       "leaderboard_serve",
       [](const std::vector<std::string>& keys, int output, double memory) {
         limit_own_memory(memory);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for what an orphan decides
         const std::vector<DecisionKey> parsed = keys_of(keys);
         const py::gil_scoped_release unlocked;
         serve_decisions(parsed, output);

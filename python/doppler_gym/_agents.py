@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -168,6 +168,7 @@ def register_agent(
         lines = (inspect.getdoc(factory) or "").splitlines()
         first_line = lines[0] if lines else ""
         _core.register_agent(name, summary or first_line, source, _parameters(factory), factory)
+        registered[name] = Registered(factory, summary or first_line, source)
         return factory
 
     return register
@@ -188,6 +189,17 @@ def _parameters(factory: Callable[..., Any]) -> list[tuple[str, Any]]:
         found.append((parameter.name, parameter.default))
     return found
 
+
+class Registered(NamedTuple):
+    """An agent that a program has registered."""
+
+    factory: Callable[..., Any]
+    summary: str
+    source: str
+
+
+# By name; those of entry points are not among them.
+registered: dict[str, Registered] = {}
 
 # What has been registered by entry points: name and "module:object".
 _entry_points: dict[str, str] = {}

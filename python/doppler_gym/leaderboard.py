@@ -15,7 +15,7 @@ import pathlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ __all__ = [
     "Done",
     "FailedRow",
     "Interval",
+    "Places",
     "decide",
     "decisions",
     "interquartile_mean",
@@ -74,6 +75,22 @@ class Done:
     failed: list[FailedRow]
 
 
+class Places(Protocol):
+    """Where decisions are made, if not here."""
+
+    @property
+    def cores(self) -> int:
+        """Decisions that can be made at once."""
+
+    @property
+    def hardware(self) -> str:
+        """What rows say of it: JSON."""
+
+    def start(self, keys: list[str], memory: float) -> tuple[int, int]:
+        """Starts a process of this machine for decisions: its id, and the file that their records
+        come from. It leads a process group. Threads call this side by side."""
+
+
 def suites() -> dict[str, dict[str, Any]]:
     """Every suite of this build by name, each as its file has it."""
     found = [json.loads(text) for text in _core.leaderboard_suites()]
@@ -104,6 +121,7 @@ def run(
     authors: Sequence[str] = (),
     link: str = "",
     note: str = "",
+    places: Places | None = None,
 ) -> Done:
     """Runs agents by a suite's protocol: a row for each agent and tier.
 
@@ -123,6 +141,7 @@ def run(
         training: what the agents had learnt beforehand: a file, or the folder of a training run.
         kind: "heuristic", "search", "learned" or "other"; "": as the registry says.
         authors, link, note: as the rows are to say.
+        places: where decisions are made; None: in processes forked here. See ``distributed``.
 
     Raises:
         UsageError: an unknown suite, agent or tier, or a row that is there.
@@ -144,11 +163,16 @@ def run(
         "jobs": jobs,
         "memory": memory * _GIBIBYTE,
     }
-    made, found, failed = _core.leaderboard_run(options, _fork)
+    if places is not None:
+        options["hardware"] = places.hardware
+        options["jobs"] = jobs or places.cores
+    start = _fork if places is None else places.start
+    made, found, failed = _core.leaderboard_run(options, start)
     return Done(made, found, [FailedRow(*item) for item in failed])
 
 
 def _names(agents: Any) -> list[str]:
+    """The names of agents; objects of Python are registered by theirs."""
     if isinstance(agents, str):
         return [agents]
     if callable(getattr(agents, "act", None)):
@@ -169,12 +193,18 @@ def _factory(agent: Any) -> Callable[[], Any]:
         return agent
 
     kept.__doc__ = type(agent).__doc__
+    kept.__module__ = type(agent).__module__  # which is sent with it to other machines
     kept.deterministic = getattr(agent, "deterministic", False)  # type: ignore[attr-defined]
     return kept
 
 
 def _fork(keys: list[str], memory: float) -> tuple[int, int]:
     """Starts a process that makes the decisions; its id and the pipe that it writes to."""
+    return fork_with(keys, memory, lambda: None)
+
+
+def fork_with(keys: list[str], memory: float, prepare: Callable[[], None]) -> tuple[int, int]:
+    """The same; ``prepare`` is called in the new process first."""
     source, target = os.pipe()
     process = os.fork()
     if process:
@@ -183,6 +213,7 @@ def _fork(keys: list[str], memory: float) -> tuple[int, int]:
     try:
         os.setpgid(0, 0)
         os.close(source)
+        prepare()
         _core.leaderboard_serve(keys, target, memory)
     finally:
         os._exit(0)  # nothing of the parent's is to be cleaned up here

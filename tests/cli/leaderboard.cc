@@ -327,6 +327,55 @@ TEST_CASE("bad use of the leaderboard is told before anything runs") {
   CHECK(!fs::exists(rows));
 }
 
+// The value of PATH while it lives.
+class Path {
+ public:
+  explicit Path(const std::string& value) : before_(std::getenv("PATH")) {
+    setenv("PATH", value.c_str(), 1);
+  }
+  ~Path() { setenv("PATH", before_.c_str(), 1); }
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
+
+ private:
+  std::string before_;
+};
+
+TEST_CASE("a run on a Ray cluster is handed to the Python package with every word") {
+  const Folder folder;
+  const std::string rows = folder.path("rows");
+  const Words making = {"leaderboard", "run",    "--suite", "paper-4", "--agents",
+                        "heft",        "--rows", rows,      "--ray",   "10.0.0.1:1"};
+  SECTION("python3 has it") {
+    const std::string python =
+        folder.file("python3", "#!/bin/sh\nshift 2\nprintf '%s\\n' \"$@\"\nexit 7\n");
+    fs::permissions(python, fs::perms::owner_all);
+    const Path path(fs::path(python).parent_path().string() + ":/usr/bin:/bin");
+    const Answer answer = run(making);
+    CHECK(answer.exit_code == 7);
+    std::string words;
+    for (const std::string& word : making) words += word + "\n";
+    CHECK(answer.out == words);
+  }
+  SECTION("python3 has it not") {
+    const std::string python =
+        folder.file("python3", "#!/bin/sh\nexec /usr/bin/python3 -S -E \"$@\"\n");
+    fs::permissions(python, fs::perms::owner_all);
+    const Path path(fs::path(python).parent_path().string() + ":/usr/bin:/bin");
+    if (fs::exists("/usr/bin/python3")) {
+      check_refused(making, 2, {"--ray", "doppler_gym", "pip install"});
+    }
+  }
+  SECTION("there is no python3") {
+    const Path path(folder.path("nothing"));
+    check_refused(making, 2, {"--ray", "python3"});
+  }
+  check_refused({"leaderboard", "run", "--suite", "paper-4", "--plugin", "./x.so", "--rows", rows,
+                 "--ray", "auto"},
+                2, {"--plugin", "--ray"});
+  CHECK(!fs::exists(rows));
+}
+
 TEST_CASE("a row of a real engine shows its spread") {
   const Folder folder;
   Suite suite{.name = "real",
