@@ -89,7 +89,8 @@ function detailTerms(entry) {
   if (entry.training.tasks.length || entry.training.evaluations) {
     add("Learnt", count(entry.training.evaluations, "evaluation") + ", " + duration(entry.training.seconds) +
       (entry.training.on_suite_tasks ? ", also on tasks of this suite" : ""),
-    make("br"), foreign(entry.training.tasks.join(", ")));
+    make("details", {}, make("summary", {}, count(entry.training.tasks.length, "task")),
+      foreign(entry.training.tasks.join(", "))));
   }
   const hardware = [row.hardware.processor, row.hardware.cores && count(row.hardware.cores, "core"),
     row.hardware.memory && (row.hardware.memory / 1e9).toFixed(1) + " GB", row.hardware.accelerator];

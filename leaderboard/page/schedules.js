@@ -4,6 +4,9 @@
 const LABELS = 64;  // pixels for the devices' names
 const marked = {node: -1};
 
+// Kinds of nodes: eight colours, then the same paler.
+const kindLook = (kind) => "look-" + kind % 8 + " shade-" + Math.min(2, Math.floor(kind / 8));
+
 const rowsOfSuite = () => report.rows.filter((row) => row.suite === state.suite);
 
 function rowName(row) {
@@ -98,7 +101,7 @@ function drawSchedule(panel, name, schedule, graph, longest) {
   for (let v = 0; v < schedule.start.length; ++v) {
     const device = schedule.device[v];
     const size = (height - 2) / lanes[device];
-    nodes.append(draw("rect", {class: "node look-" + graph.kind[v] % 8, "data-node": v,
+    nodes.append(draw("rect", {class: "node " + kindLook(graph.kind[v]), "data-node": v,
       x: (schedule.start[v] * scale).toFixed(2), width: Math.max(0.4, (schedule.end[v] - schedule.start[v]) * scale).toFixed(2),
       y: device * height + lane[v] * size, height: size}));
   }
@@ -191,7 +194,7 @@ function showSchedules() {
   showPanel(byId("gantt-b"), state.b, task, longest);
   const graph = report.graphs[task.hash];
   byId("gantt-legend").replaceChildren(...(graph ? graph.kinds.map((kind, i) =>
-    make("span", {class: "kind look-" + i % 8}, kind || "node")) : []));
+    make("span", {class: "kind " + kindLook(i)}, kind || "node")) : []));
 }
 
 // The row's schedule, of the task that is shown if the row has it, beside what was open before.
