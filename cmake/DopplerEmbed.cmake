@@ -1,8 +1,9 @@
-# doppler_embed(TARGET NAME FILES...): compiles text files into a target. The target's sources include
-# "embedded/NAME.h", which declares
+# doppler_embed(TARGET SOURCE NAME FILES...): compiles text files into a target. Its source SOURCE, and
+# no other, includes "embedded/NAME.h", which declares
 #   namespace doppler::embedded { std::span<const File> NAME(); }
 # with File{std::string_view name, content}: the files' names without folder, in the given order.
-# Files are read when the target is built; a changed file rebuilds it.
+# Files are read when the target is built; a changed file rebuilds it. What other sources are compiled
+# with does not name the build folder, so that the compiler cache serves every build of them.
 #
 # As a script (cmake -DNAME= -DOUTPUT= -DFILES= -P) this file writes OUTPUT.cc from FILES.
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -29,7 +30,7 @@ endif()
 
 set(DOPPLER_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
-function(doppler_embed target name)
+function(doppler_embed target source name)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   file(CONFIGURE OUTPUT ${folder}/file.h CONTENT "#pragma once
 #include <string_view>
@@ -53,7 +54,8 @@ std::span<const File> ${name}();
     COMMENT "Embedding ${name}"
     VERBATIM)
   target_sources(${target} PRIVATE ${folder}/${name}.cc)
-  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+  set_property(SOURCE ${source} ${folder}/${name}.cc APPEND PROPERTY
+    INCLUDE_DIRECTORIES ${CMAKE_CURRENT_BINARY_DIR})
   # Whole files are longer than the literals that a compiler must accept; ours accept any length.
   set_source_files_properties(${folder}/${name}.cc PROPERTIES
     COMPILE_OPTIONS -Wno-overlength-strings SKIP_PRECOMPILE_HEADERS ON)

@@ -7,7 +7,7 @@
 # CUDA build demands the very toolkit that it was built with, and nothing here compiles CUDA.
 function(doppler_find_torch)
   set(DOPPLER_HAS_TORCH FALSE PARENT_SCOPE)
-  if(DOPPLER_LEARNED STREQUAL "OFF" OR NOT DOPPLER_LEARNED)
+  if(DOPPLER_LEARNED STREQUAL "OFF" OR NOT DOPPLER_LEARNED OR DOPPLER_LEARNED_BUILT)
     return()
   endif()
   find_path(torch_include torch/script.h NO_CACHE PATH_SUFFIXES include

@@ -54,17 +54,32 @@ choose_python() {
   fi
 }
 
+# built_learned: prints the module of learned agents that build/release has, if it is for the PyTorch
+# of `python`. To be asked after a build.
+built_learned() {
+  local module=$root/build/release/bin/doppler_learned.so torch
+  torch=$("$python" -c 'import importlib.util as u; print(*u.find_spec("torch").submodule_search_locations)' \
+    2>/dev/null) || return 0
+  if [[ -f $module ]] && ! grep -qE '^DOPPLER_LEARNED:[A-Z]+=OFF' build/release/CMakeCache.txt &&
+    grep -qF "$torch/lib" "$module"; then
+    echo "$module"
+  fi
+}
+
 # install_package [-DNAME=VALUE...]: builds the package with these options for CMake and installs it
 # into `python`. It has a build folder of its own; what build/release has compiled comes from the
-# compiler cache. Does nothing if the environment has it and no source is newer.
+# compiler cache, or as it is. Does nothing if the environment has it and no source is newer.
 install_package() {
   local stamp=build/python/.installed option settings=()
   for option in -DDOPPLER_WARNINGS_AS_ERRORS=ON "$@"; do
     settings+=("--config-settings=cmake.define.${option#-D}")
   done
   # The compiler by the same name, too: the cache tells g++ from c++.
-  local compiler
+  local compiler learned
   compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/release/CMakeCache.txt)
+  # Given empty too: a build folder keeps what it was configured with.
+  learned=$(built_learned)
+  settings+=("--config-settings=cmake.define.DOPPLER_LEARNED_BUILT=$learned")
   local state="$python $compiler ${settings[*]}"
   if [[ -f $stamp && $(<"$stamp") == "$state" ]] &&
     "$python" -c 'from importlib.metadata import version; version("doppler-gym")' 2>/dev/null &&

@@ -19,8 +19,8 @@ std::vector<StagePlan> stages_of(const ReinforceOptions& numbers, const TrainOpt
     }
     std::int64_t n = stage == 1 ? numbers.imitation_episodes : numbers.simulator_episodes;
     if (simulates && options.max_evaluations > 0 && most < numbers.simulator_episodes) {
-      const double share =
-          static_cast<double>(most) / static_cast<double>(numbers.simulator_episodes);
+      const double share = std::min(1.0, static_cast<double>(options.max_evaluations) /
+                                             static_cast<double>(numbers.simulator_episodes));
       n = stage == 2 ? most : std::llround(share * static_cast<double>(n));
     }
     if (n > 0) stages.push_back({stage, n});

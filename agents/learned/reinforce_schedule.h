@@ -46,9 +46,10 @@ struct UpdatePlan {
 };
 
 // The stages of a run. An episode of stage II takes so many evaluations, one of stage III as many
-// executions. Where the budget does not allow all of stage II, it and stage I shrink to the share
-// that it allows; stage III shrinks to its own budget, of which one execution a task goes to what
-// it starts from. Stages without episodes are left out.
+// executions. Where the budget does not allow all of stage II, that shrinks to what it allows, and
+// stage I to as large a share as the evaluations are of the episodes of stage II; stage III shrinks
+// to its own budget, of which one execution a task goes to what it starts from. Stages without
+// episodes are left out.
 std::vector<StagePlan> stages_of(const ReinforceOptions& numbers, const TrainOptions& options,
                                  std::int64_t evaluations_of_episode, std::int64_t n_tasks);
 

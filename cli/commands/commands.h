@@ -1,5 +1,5 @@
-// The subcommands, one file each. Adding one: a file here with its add function, the function's
-// line below, and its call in run.cc.
+// The subcommands, one file each (leaderboard has three). Adding one: a file here with its add
+// function, the function's line below, and its call in run.cc.
 #pragma once
 
 #include "cli/command_line.h"

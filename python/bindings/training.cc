@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/demonstrations.h"
 #include "datasets/tasks.h"
 #include "graphs/error.h"
 #include "python/bindings/convert.h"
@@ -116,6 +117,10 @@ const std::map<std::string, Setter>& setters() {
        [](TrainingConfig& c, py::handle v) {
          c.init_from = std::filesystem::absolute(path_of(v)).lexically_normal().string();
        }},
+      {"dataset",
+       [](TrainingConfig& c, py::handle v) {
+         c.dataset = std::filesystem::absolute(path_of(v)).lexically_normal().string();
+       }},
       {"checkpoint_every",
        [](TrainingConfig& c, py::handle v) { c.checkpoint_every = interval_of(v); }},
       {"allow_test_tasks",
@@ -174,6 +179,11 @@ TrainingTasks models_of(std::vector<Task> tasks) {
   return models;
 }
 
+void open_dataset(TrainingConfig& config, const TrainingTasks& models) {
+  if (config.dataset.empty()) return;
+  config.options.demonstrations = cli::open_demonstrations(config.dataset, models);
+}
+
 std::unique_ptr<SharedRun> start_training(const py::object& folder, const py::list& tasks,
                                           const py::dict& options) {
   const std::string path = path_of(folder);
@@ -191,8 +201,10 @@ std::unique_ptr<SharedRun> start_training(const py::object& folder, const py::li
   }
   if (!config.init_from.empty()) config.options.initial_policy = read_policy(config.init_from);
   const py::gil_scoped_release unlocked;
+  TrainingTasks models = models_of(std::move(made));
+  open_dataset(config, models);
   return std::make_unique<SharedRun>(
-      TrainingRun::start(path, std::move(config), models_of(std::move(made))));
+      TrainingRun::start(path, std::move(config), std::move(models)));
 }
 
 std::unique_ptr<SharedRun> resume_training(const py::object& path, const py::list& tasks,
@@ -212,8 +224,10 @@ std::unique_ptr<SharedRun> resume_training(const py::object& path, const py::lis
     made = tasks_of(py::cast(config.tasks), config.options.seed);
   }
   const py::gil_scoped_release unlocked;
+  TrainingTasks models = models_of(std::move(made));
+  open_dataset(config, models);
   return std::make_unique<SharedRun>(
-      TrainingRun::resume(std::move(folder), std::move(config), models_of(std::move(made))));
+      TrainingRun::resume(std::move(folder), std::move(config), std::move(models)));
 }
 
 py::dict progress_of(SharedRun& self) {

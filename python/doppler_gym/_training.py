@@ -108,6 +108,7 @@ def train(
     threads: int | None = None,
     device: Literal["cpu", "cuda"] | None = None,
     init_from: str | os.PathLike[str] | None = None,
+    dataset: str | os.PathLike[str] | None = None,
     checkpoint_every: str | int | None = None,
     allow_test_tasks: bool = False,
 ) -> TrainResult:
@@ -139,6 +140,8 @@ def train(
         threads: of rollouts and evaluations. Default 1.
         device: where gradients are computed. Default ``"cpu"``.
         init_from: a policy file, or the folder of a run, to start from.
+        dataset: the folder of a recorded data set (``Recorder``, ``doppler-gym record``) that stage
+            1 imitates. Default: the agent's teacher.
         checkpoint_every: ``"30s"`` (default), or a number of updates.
         allow_test_tasks: train on tasks of the test split too, which generalisation is judged on.
 
@@ -160,6 +163,7 @@ def train(
         "threads": threads,
         "device": device,
         "init_from": init_from,
+        "dataset": dataset,
         "checkpoint_every": checkpoint_every,
         "allow_test_tasks": allow_test_tasks,
     }

@@ -10,10 +10,11 @@ import cost
 import main_table
 import online
 import transfer
-from common import Run
+import tuning
+from common import ROOT, Run
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLES = {
+    "tuning": tuning.make,
     "main": main_table.make,
     "ablations": ablations.make,
     "transfer": transfer.make,

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
+
 Row = dict[str, Any]
 
 # Of Student's distribution: 97.5 % quantiles by degrees of freedom.

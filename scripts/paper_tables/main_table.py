@@ -6,7 +6,8 @@ import json
 import math
 from typing import Any
 
-from common import Mean, Row, Run, markdown, write_table, write_whole
+from common import ROOT, Mean, Row, Run, markdown, write_table, write_whole
+from tuning import tuned, with_setting
 
 FULL_TASKS = (
     *("published/chainmm", "published/ffnn", "published/llama-block", "published/llama-layer"),
@@ -31,23 +32,36 @@ EVALUATIONS = {True: 100, False: 10000}
 def make(run: Run) -> None:
     tasks = SMALL_TASKS if run.small else FULL_TASKS
     budget = EVALUATIONS[run.small]
+    settings = tuned(run)
+    named = [with_setting(agent, settings.get(agent, {})) for agent in AGENTS]
     tables: dict[str, Any] = {}
     text = (
         "Makespans in ms (published graphs: raw costs / 1e10), mean ± 95 % interval (Student) over "
         f"{run.seeds} seeds. Every agent that learns or searches had {budget} evaluations of the "
-        "simulator, a heuristic one. Agents that learn began from nothing on each task, with the "
-        "default parameters of docs/learned-agents.md.\n"
+        "simulator, a heuristic one. Agents that learn began from nothing on each task. Settings, "
+        f"by the table of tuning: {', '.join(name for name in named if name not in AGENTS)}.\n"
     )
     for luck, options in LUCK.items():
         folder = f"main-{luck}"
-        run.rows(folder, tasks, AGENTS, evaluations=budget, **options)
-        rows = run.read_rows(folder)
+        run.rows(folder, tasks, named, evaluations=budget, **options)
+        rows = [{**row, "agent": agent_of(row, settings)} for row in run.read_rows(folder)]
         if options:
             means = run.side_by_side([(run, folder, row, options) for row in rows], mean_of_lucks)
             rows = [{**row, "makespan": mean} for row, mean in zip(rows, means, strict=True)]
         tables[luck], part = one_table(tasks, by_task_and_agent(rows, budget), luck)
         text += part
     write_table(run, "main", text, {"evaluations": budget, "seeds": run.seeds, "luck": tables})
+
+
+def agent_of(row: Row, settings: dict[str, dict[str, str]]) -> str:
+    """The name in the table; of a row that an earlier tuning led to, empty."""
+    name = row["agent"].partition("(")[0]
+    preset = f"{name}(preset={row['parameters'].get('preset')})"
+    agent = preset if preset in AGENTS else name
+    for parameter, value in settings.get(agent, {}).items():
+        if float(row["parameters"][parameter]) != float(value):
+            return ""
+    return agent
 
 
 def by_task_and_agent(rows: list[Row], budget: int) -> dict[tuple[str, str], list[Row]]:
@@ -82,12 +96,19 @@ def makespan_of(row: Row) -> float:
     return math.inf if row["makespan"] == "out of memory" else float(row["makespan"])
 
 
+def best_known(task: str) -> float:
+    """The makespan without noise of the best assignment that the project knows."""
+    name = task.replace("/", ".").replace("@", ".") + ".json"
+    return float(json.loads((ROOT / "datasets/best_known" / name).read_text())["makespan"])
+
+
 def one_table(
     tasks: tuple[str, ...], groups: dict[tuple[str, str], list[Row]], luck: str
 ) -> tuple[dict[str, Any], str]:
     means: dict[tuple[str, str], Mean] = {}
     lines: list[list[str]] = [[agent] for agent in AGENTS]
-    best_line, bound_line = ["best of any run here"], ["lower bound"]
+    best_line, known_line = ["best of any run here"], ["best known"]
+    bound_line = ["lower bound"]
     reductions: list[list[str]] = []
     values: dict[str, Any] = {}
     for task in tasks:
@@ -102,6 +123,7 @@ def one_table(
         best = min(makespan_of(row) for agent in AGENTS for row in groups[task, agent])
         bound = groups[task, AGENTS[0]][0]["lower_bound"]
         best_line.append(f"{best / unit:.3f}")
+        known_line.append(f"{best_known(task) / unit:.3f}")
         bound_line.append(f"{bound / unit:.3f}")
         doppler = means[task, "doppler"].mean
         against = {
@@ -128,7 +150,8 @@ def one_table(
     kind = "No noise"
     if luck != "none":
         kind = f"Noise 0.1, random choice (means over {LUCKS} lucks that the agent has not seen)"
-    text = f"\n## {kind}\n\n" + markdown(titles, [*lines, best_line, bound_line])
+    last_lines = [best_line, bound_line] if luck != "none" else [best_line, known_line, bound_line]
+    text = f"\n## {kind}\n\n" + markdown(titles, [*lines, *last_lines])
     text += "\nReduction of the makespan by `doppler`, against\n\n"
     text += markdown(["task", "best learned baseline", "critical path", "enumerative"], reductions)
     text += "\n" + "".join(f"- {task}: {values[task]['doppler']}\n" for task in tasks)

@@ -7,9 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from common import Run, markdown, read_metrics, write_table, write_whole
+from common import ROOT, Run, markdown, read_metrics, write_table, write_whole
 
-ROOT = Path(__file__).resolve().parents[2]
 # A system whose links are four times and whose first device is two times slower than told.
 SYSTEM = "simulator(bandwidth=0.25,slow_device=0,slowdown=2{noise})"
 ADAPTS = ("ffnn", "llama-layer")
@@ -29,7 +28,7 @@ def make(run: Run) -> None:
     )
     for n_devices in DEVICES:
         cluster = calibrated(run, n_devices)
-        for workload in WORKLOADS[: 2 if run.small else None]:
+        for workload in WORKLOADS:
             task = f"{workload}@{cluster}"
             name = f"{workload} on {n_devices} devices"
             values[name] = one_task(run, task, f"online/{workload}-{n_devices}")

@@ -251,6 +251,24 @@ def test_a_policy_is_what_another_run_starts_from(tmp_path):
         dg.train("test-climber", TASK, out=tmp_path / "b", init_from=tmp_path / "none")
 
 
+def test_a_recorded_data_set_is_imitated_as_the_command_does(tmp_path):
+    data = tmp_path / "data"
+    words = ["record", "--agent", "annealing", "--task", "chainmm@p100x4", "--evaluations", "20"]
+    assert dg.main([*words, "--episodes", "3", "--out", str(data)]) == 0
+    (folder,) = data.glob("dopplergym/*/annealing-v0")
+    agent, task = "doppler(preset=paper,imitation_episodes=4)", "chainmm@p100x4"
+    run = dg.train(agent, task, out=tmp_path / "here", stages=(1,), evaluations=1, dataset=folder)
+    command = ["train", "--agent", agent, "--task", task, "--stages", "1", "--evaluations", "1"]
+    there = tmp_path / "there"
+    assert dg.main([*command, "--dataset", str(folder), "--out", str(there)]) == 0
+    assert run.policy.read_bytes() == (there / "policy.json").read_bytes()
+    other = dg.train(agent, task, out=tmp_path / "other", stages=(1,), evaluations=1)
+    assert run.policy.read_bytes() != other.policy.read_bytes()
+    with pytest.raises(dg.UsageError, match="no finished episode of task 'ffnn@p100x4'"):
+        dg.train(agent, "ffnn@p100x4", out=tmp_path / "x", stages=(1,), dataset=folder)
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
