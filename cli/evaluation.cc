@@ -43,7 +43,7 @@ std::vector<Cell> cells_of(const EvaluationPlan& plan) {
   for (const Task& task : plan.tasks) {
     const double bound = task.lower_bound();
     for (std::size_t a = 0; a < names.size(); ++a) {
-      const bool once = is_deterministic(names[a]) && !has_luck(task.options);
+      const bool once = is_deterministic(names[a]) && !task.options.has_luck();
       cells.push_back(
           {&task, names[a], bound, a < plan.agents.size(),
            std::vector<AssignResult>(once ? 1 : static_cast<std::size_t>(plan.n_seeds))});

@@ -176,10 +176,6 @@ Assignment load_assignment(const std::string& path, const Task& task) {
 
 bool has_raw_costs(const Task& task) { return task.cost_model.kind() == CostModel::Kind::raw; }
 
-bool has_luck(const RunOptions& options) {
-  return options.noise > 0 || options.choice == Choice::random;
-}
-
 nlohmann::json settings_json(const Task& task) {
   const RunOptions& options = task.options;
   return {

@@ -52,8 +52,6 @@ Assignment load_assignment(const std::string& path, const Task& task);
 
 // Whether costs are raw numbers rather than seconds.
 bool has_raw_costs(const Task& task);
-// Whether a run depends on the seed of the options.
-bool has_luck(const RunOptions& options);
 // The settings as --json shows them.
 nlohmann::json settings_json(const Task& task);
 // The same in words: "network channel, choice fifo".

@@ -59,7 +59,7 @@ std::vector<PlannedRow> plan_rows(const ResultGrid& grid, const std::vector<Task
       named_agent(spelling);  // a slip is told before any run
       const AgentEntry& entry = agents().at(NamedCall::parse(spelling).name);
       const bool is_heuristic = entry.family == "heuristic";
-      const bool once = entry.deterministic && !has_luck(task.options);
+      const bool once = entry.deterministic && !task.options.has_luck();
       for (std::int64_t budget : grid.evaluations) {
         for (std::int64_t s = 0; s < (once ? 1 : grid.n_seeds); ++s) {
           const ResultKey key{.task = task.name,

@@ -57,6 +57,9 @@ struct RunOptions {
   // Fill Execution::nodes and Execution::transfers.
   bool record_timeline = true;
 
+  // Whether executions depend on the seed.
+  [[nodiscard]] bool has_luck() const { return noise > 0 || choice == Choice::random; }
+
   // Throws InvalidError: priorities or input devices of the wrong length or out of range, noise
   // that is negative, not finite or above 10.
   void check(const Graph& graph, const Cluster& cluster) const;

@@ -96,7 +96,7 @@ std::string tier_text(const TierRanking& tier) {
     text += "| " + (entry.rank ? std::to_string(*entry.rank) : "-") + " | " + agent + " | " +
             row.kind + " | " + (entry.score ? interval_text(*entry.score) : "-") + " | " +
             interval_text(entry.score_of_all) + " | " + percent(entry.gap) + " | " +
-            short_number(entry.evaluations) + " | " + short_number(entry.seconds) + " s |\n";
+            fixed(entry.evaluations, 0) + " | " + short_number(entry.seconds) + " s |\n";
   }
   return text;
 }

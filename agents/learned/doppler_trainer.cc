@@ -104,7 +104,7 @@ void DopplerTrainer::start_online() {
     if (heads.size() < 2 * kHeadsKept) heads.push_back(head);
   }
   online_ = std::make_unique<OnlineSearch>(
-      model_, policy_.network, std::pair(std::move(heads), search_->evaluations().best()),
+      model_, policy_.network, std::pair(std::move(heads), search_->decision().assignment),
       OnlineSearchOptions{.engine = run_.engine,
                           .max_executions = run_.max_executions,
                           .max_regret = run_.max_regret,
@@ -178,7 +178,7 @@ Decision DopplerTrainer::best(std::size_t /*task*/) const {
   if (online_ && online_->n_executions() > 0) {
     return {.assignment = online_->best(), .evaluations = search_->evaluations().n_used()};
   }
-  if (search_ && search_->evaluations().n_used() > 0) return search_->evaluations().decision();
+  if (search_ && search_->evaluations().n_used() > 0) return search_->decision();
   const Latents latents = policy_.network.latents(inputs_);
   HeadRollout rollout(model_, latents);
   const auto devices = rollout.decide(imitation_ ? imitating_head() : policy_.heads[0]);

@@ -126,7 +126,7 @@ void GeneralistTrainer::search(Place& place) {
   while (found.update()) {
   }
   n_episodes_ += found.n_episodes();
-  note(place, found.evaluations().decision());
+  note(place, found.decision());
   HeadRollout rollout(place.model, none);
   for (const HeadSearch::Parent& parent : found.parents()) {
     if (place.heads.size() >= kHeadsOfTask / 2) break;
@@ -179,7 +179,7 @@ void GeneralistTrainer::refine(Place& place) {
   while (found.update()) {
   }
   n_episodes_ += found.n_episodes();
-  note(place, found.evaluations().decision());
+  note(place, found.decision());
   for (const HeadSearch::Parent& parent : found.parents()) {
     if (place.heads.size() >= kHeadsOfTask) break;
     place.heads.push_back(parent.head);

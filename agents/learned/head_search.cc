@@ -20,6 +20,8 @@ constexpr double kLatentScale = 0.5;        // steps of the rows of latents over
 constexpr int kTries = 10;                  // for a child whose assignment was not measured before
 constexpr std::int64_t kMaxRepeats = 8;     // batches without news before old ones count again
 constexpr std::int64_t kImproveBatch = 64;  // moves an update
+constexpr double kSettleShare = 0.3;        // of the evaluations, at most, for several lucks
+constexpr std::int64_t kMostLucks = 20;     // that an assignment is measured by
 constexpr double kCooling = 5;              // the last temperature is exp(-this) times the first
 
 std::vector<std::int32_t> values_of(std::span<const DeviceId> devices) {
@@ -72,12 +74,23 @@ HeadSearch::HeadSearch(std::shared_ptr<const PlacementModel> model, Latents late
       max_evaluations_(options.max_evaluations),
       evaluations_(*model_, options),
       draws_(options.seed),
+      has_luck_(model_->task().options.has_luck()),
       moves_(*model_, MoveKinds::all) {}
 
 double HeadSearch::improve_share() const {
-  if (!moves_.any() || options_.half != HeadHalf::both) return 0;
+  if (has_luck_ || !moves_.any() || options_.half != HeadHalf::both) return 0;
   const double decades = std::log10(static_cast<double>(max_evaluations_)) - 3;
   return options_.improve_share * std::clamp(decades, 0.0, 1.0);
+}
+
+std::size_t HeadSearch::n_leaders() const {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(max_evaluations_ / 50, 6, 20));
+}
+
+double HeadSearch::settle_share() const {
+  if (!has_luck_) return 0;
+  const auto most = static_cast<double>(n_leaders()) * kMostLucks;
+  return std::min(kSettleShare, most / static_cast<double>(max_evaluations_));
 }
 
 bool HeadSearch::update() {
@@ -92,6 +105,8 @@ bool HeadSearch::update() {
     ++n_episodes_;
     // An assignment that was measured already teaches nothing; the first one is always needed.
     if (measured_.add(assignment)) measure(head, assignment);
+  } else if (evaluations_.progress() >= 1 - settle_share()) {
+    settle();
   } else if (evaluations_.progress() < 1 - improve_share()) {
     explore();
   } else {
@@ -106,6 +121,42 @@ void HeadSearch::measure(const Head& head, std::span<const DeviceId> assignment)
   sum_makespans_ += makespan;
   ++n_measured_;
   add_parent(head, makespan);
+  if (has_luck_) lead(assignment, makespan);
+}
+
+void HeadSearch::lead(std::span<const DeviceId> assignment, double makespan) {
+  const auto place = std::ranges::upper_bound(leaders_, makespan, {}, &Leader::makespan);
+  const bool is_there = std::ranges::any_of(leaders_, [&](const Leader& leader) {
+    return std::ranges::equal(leader.assignment, assignment);
+  });
+  if (is_there) return;
+  leaders_.insert(place, {.assignment = {assignment.begin(), assignment.end()},
+                          .makespan = makespan,
+                          .sum = makespan,
+                          .n_lucks = 1});
+  if (leaders_.size() > n_leaders()) leaders_.pop_back();
+}
+
+// One more luck for each leader, the same for all.
+void HeadSearch::settle() {
+  const std::uint64_t luck = draws_.next();
+  for (Leader& leader : leaders_) {
+    if (!evaluations_.left()) break;
+    const double makespan = evaluations_.run_with(leader.assignment, luck);
+    leader.sum += makespan;
+    ++leader.n_lucks;
+    sum_makespans_ += makespan;
+    ++n_measured_;
+  }
+}
+
+Decision HeadSearch::decision() const {
+  if (!has_luck_) return evaluations_.decision();
+  // Those that the last luck was not measured by are compared by one less.
+  const Leader& best = *std::ranges::min_element(leaders_, {}, &Leader::mean);
+  return {.assignment = Assignment{best.assignment},
+          .makespan = best.makespan,
+          .evaluations = evaluations_.n_used()};
 }
 
 void HeadSearch::explore() {
@@ -226,6 +277,10 @@ void HeadSearch::improve() {
 Json HeadSearch::state() const {
   Json parents = Json::array();
   for (const Parent& parent : parents_) parents.push_back({parent.head, parent.makespan});
+  Json leaders = Json::array();
+  for (const Leader& leader : leaders_) {
+    leaders.push_back({values_of(leader.assignment), leader.makespan, leader.sum, leader.n_lucks});
+  }
   return {{"first", first_},
           {"draws", draws_.state()},
           {"parents", std::move(parents)},
@@ -233,6 +288,7 @@ Json HeadSearch::state() const {
           {"repeats", n_repeats_},
           {"episodes", n_episodes_},
           {"mean_makespan", mean_makespan_},
+          {"leaders", std::move(leaders)},
           {"evaluations", evaluations_.n_used()},
           {"best", values_of(evaluations_.best().devices)},
           {"best_makespan", evaluations_.best_makespan()},
@@ -253,6 +309,13 @@ void HeadSearch::restore(const Json& state) {
   n_repeats_ = state.at("repeats").get<std::int64_t>();
   n_episodes_ = state.at("episodes").get<std::int64_t>();
   mean_makespan_ = state.at("mean_makespan").get<double>();
+  leaders_.clear();
+  for (const Json& leader : state.at("leaders")) {
+    leaders_.push_back({.assignment = devices_of(leader.at(0)),
+                        .makespan = leader.at(1).get<double>(),
+                        .sum = leader.at(2).get<double>(),
+                        .n_lucks = leader.at(3).get<std::int64_t>()});
+  }
   evaluations_.restore(state.at("evaluations").get<std::int64_t>(),
                        Assignment{devices_of(state.at("best"))},
                        state.at("best_makespan").get<double>());

@@ -6,6 +6,10 @@
 // only the one is measured whose partial schedule promises most: the policy's own estimate, which
 // costs no run of the engine. And the last part of a long run anneals the best assignment (moves
 // of agents/search/moves.h).
+//
+// Where a task has luck (noise, random choice), what is best by the luck of the seed was lucky in
+// part. The last evaluations then measure the best few assignments again, by other lucks, and the
+// one of the least mean is returned; no moves improve it.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +64,8 @@ class HeadSearch {
   bool update();
 
   [[nodiscard]] const Evaluations& evaluations() const { return evaluations_; }
+  // The best assignment; requires an evaluation. With luck the one of the least mean.
+  [[nodiscard]] Decision decision() const;
   [[nodiscard]] std::int64_t n_episodes() const { return n_episodes_; }
   // Mean over the assignments that the last update measured; seconds.
   [[nodiscard]] double mean_makespan() const { return mean_makespan_; }
@@ -79,9 +85,19 @@ class HeadSearch {
     double estimate = 0;
     bool is_new = false;
   };
+  // An assignment that is measured by several lucks.
+  struct Leader {
+    std::vector<DeviceId> assignment = {};
+    double makespan = 0;  // by the luck of the seed
+    double sum = 0;       // over all lucks
+    std::int64_t n_lucks = 0;
+    [[nodiscard]] double mean() const { return sum / static_cast<double>(n_lucks); }
+  };
   class Lease;
 
   void measure(const Head& head, std::span<const DeviceId> assignment);
+  void lead(std::span<const DeviceId> assignment, double makespan);
+  void settle();
   void explore();
   void improve();
   void make_child(Child& child, HeadRollout& rollout) const;
@@ -89,6 +105,8 @@ class HeadSearch {
   void mutate(Head& head, Draws& draws) const;
   void add_parent(const Head& head, double makespan);
   [[nodiscard]] double improve_share() const;
+  [[nodiscard]] double settle_share() const;
+  [[nodiscard]] std::size_t n_leaders() const;
 
   std::shared_ptr<const PlacementModel> model_;
   Latents latents_;
@@ -103,7 +121,9 @@ class HeadSearch {
   std::int64_t n_repeats_ = 0;  // batches in a row that found nothing new
   std::int64_t n_episodes_ = 0;
   double mean_makespan_ = 0;
-  double sum_makespans_ = 0;  // of this update
+  bool has_luck_;
+  std::vector<Leader> leaders_;  // with luck; by the makespan of the seed's luck
+  double sum_makespans_ = 0;     // of this update
   std::int64_t n_measured_ = 0;
 
   bool improving_ = false;

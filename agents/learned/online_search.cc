@@ -178,7 +178,7 @@ bool OnlineSearch::find_candidates(const std::shared_ptr<const PlacementModel>& 
     const auto devices = rollout.decide(parent.head);
     arms_.add(Assignment{{devices.begin(), devices.end()}}, parent.makespan);
   }
-  improve(corrected, search.evaluations().best(), n_moves / 2);
+  improve(corrected, search.decision().assignment, n_moves / 2);
   improve(corrected, Assignment(arms_[incumbent_].assignment), n_moves - n_moves / 2);
   return true;
 }

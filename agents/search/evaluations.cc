@@ -44,6 +44,11 @@ double Evaluations::run(std::span<const DeviceId> assignment) {
   return makespan;
 }
 
+double Evaluations::run_with(std::span<const DeviceId> assignment, std::uint64_t seed) {
+  ++n_used_;
+  return simulator_.makespan(assignment, seed);
+}
+
 double Evaluations::run_base(std::span<const DeviceId> assignment) {
   const double makespan = simulator_.set_base(assignment);
   base_.assign(assignment.begin(), assignment.end());

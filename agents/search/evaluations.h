@@ -36,6 +36,8 @@ class Evaluations {
 
   // All of these require left() and return a makespan in seconds.
   double run(std::span<const DeviceId> assignment);
+  // Under another luck; never the best.
+  double run_with(std::span<const DeviceId> assignment, std::uint64_t seed);
   double run_base(std::span<const DeviceId> assignment);  // which becomes the base
   double run_move(NodeId node, DeviceId device);          // of the base, which stays
 

@@ -111,6 +111,14 @@ class Mean:
         return {"mean": self.mean, "half": half, "n": self.n}
 
 
+def with_setting(agent: str, setting: Mapping[str, object]) -> str:
+    """The agent's name with these parameters besides those that it has."""
+    if not setting:
+        return agent
+    given = ",".join(f"{name}={value}" for name, value in setting.items())
+    return f"{agent[:-1]},{given})" if agent.endswith(")") else f"{agent}({given})"
+
+
 def slope(points: Mapping[float, float]) -> float:
     """Of the least squares line through the logarithms of x -> y."""
     xs = [math.log(x) for x in points]

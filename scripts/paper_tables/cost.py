@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import Run, markdown, read_metrics, slope, write_table
+from common import Run, markdown, read_metrics, slope, with_setting, write_table
 
-AGENTS = ("doppler", "doppler(preset=paper)", "placeto", "gdp")
+AGENTS = ("doppler", "doppler(preset=paper)", "placeto(preset=one-pass)", "gdp")
+LONGEST = 200.0  # seconds that the episodes of a size may take, by those of the size before
 PUBLISHED = (
     *("published/chainmm", "published/ffnn", "published/llama-block", "published/llama-layer"),
     *("published/llama-block-8", "published/llama-layer-8"),
@@ -15,32 +16,29 @@ PUBLISHED = (
 
 def make(run: Run) -> None:
     sizes = (100, 1000, 10000) if run.small else (100, 1000, 10000, 100000)
-    tasks = [*PUBLISHED, *(grown(n) for n in sizes)]
     values: dict[str, Any] = {}
     for agent in AGENTS:  # one after another: seconds are what is measured
-        values[agent] = {task: one_cost(run, agent, task) for task in tasks}
-    text = "Seconds an episode on one core, training (one update an episode) / deciding alone.\n\n"
+        values[agent] = {task: one_cost(run, agent, task, 200) for task in PUBLISHED}
+        values[agent] |= costs_by_size(run, agent, sizes)
+    text = (
+        "Seconds an episode on one core, training (one update an episode) / deciding alone; -: "
+        f"not made, for by the size before it would take longer than {LONGEST:.0f} s.\n\n"
+    )
     text += markdown(
         ["task", *AGENTS],
         [
-            [
-                task,
-                *(
-                    f"{values[agent][task]['training']:.2g} / {values[agent][task]['deciding']:.2g}"
-                    for agent in AGENTS
-                ),
-            ]
-            for task in tasks
+            [task, *(cell(values[agent].get(task)) for agent in AGENTS)]
+            for task in (*PUBLISHED, *map(grown, sizes))
         ],
     )
     slopes = {
         agent: {
-            what: slope({n: values[agent][grown(n)][what] for n in sizes})
+            what: slope({n: found[what] for n in sizes if (found := values[agent].get(grown(n)))})
             for what in ("training", "deciding")
         }
         for agent in AGENTS
     }
-    text += f"\nSlope of log seconds by log nodes, {sizes[0]} to {sizes[-1]} nodes:\n\n"
+    text += f"\nSlope of log seconds by log nodes, from {sizes[0]} nodes to the largest made:\n\n"
     text += markdown(
         ["agent", "training", "deciding"],
         [[agent, *(f"{slopes[agent][what]:.2f}" for what in slopes[agent])] for agent in AGENTS],
@@ -52,27 +50,43 @@ def grown(n: int) -> str:
     return f"random-dag(n={n},width=16)@p100x4"
 
 
-def nodes_of(task: str) -> int:
-    return int(task.split("n=")[1].split(",")[0]) if "n=" in task else 200
+def cell(cost: dict[str, float] | None) -> str:
+    return f"{cost['training']:.2g} / {cost['deciding']:.2g}" if cost else "-"
 
 
-def one_cost(run: Run, agent: str, task: str) -> dict[str, float]:
-    episodes = max(3, min(100, 20000 // nodes_of(task)))
+def episodes_at(n: int) -> int:
+    return max(3, min(100, 20000 // n))
+
+
+def costs_by_size(run: Run, agent: str, sizes: tuple[int, ...]) -> dict[str, dict[str, float]]:
+    costs: dict[str, dict[str, float]] = {}
+    before = 0
+    for n in sizes:
+        if before:
+            ratio = n / before
+            linear = costs[grown(before)]["training"] * ratio * episodes_at(n)
+            if linear * (ratio if "placeto" in agent else 1) > LONGEST:  # its steps see all nodes
+                break
+        costs[grown(n)] = one_cost(run, agent, grown(n), n)
+        before = n
+    return costs
+
+
+def one_cost(run: Run, agent: str, task: str, n: int) -> dict[str, float]:
+    episodes = episodes_at(n)
     if agent == "doppler":
         episodes *= 20
-    name = agent.split("(")[0] + ("-paper" if "paper" in agent else "")
-    place = "".join(c if c.isalnum() else "-" for c in task)
+    place = "".join(c if c.isalnum() else "-" for c in f"{agent}-{task}")
     folder = run.train(
-        f"cost/{name}-{place}",
+        f"cost/{place}",
         *("--agent", agent, "--task", task, "--stages", 2, "--evaluations", episodes),
     )
     lines = read_metrics(folder)
     first, last = lines[0], lines[-1]
     done = last["episodes"] - first["episodes"]
     training = (last["seconds"] - first["seconds"]) / done if done > 0 else last["seconds"]
-    preset = "preset=paper," if "paper" in agent else ""
     answer = run.call_json(
         *("assign", "--task", task, "--evaluations", 1),
-        *("--agent", f"{name.split('-')[0]}({preset}policy={folder}/policy.json)"),
+        *("--agent", with_setting(agent, {"policy": folder / "policy.json"})),
     )
     return {"training": training, "deciding": answer["seconds"]}

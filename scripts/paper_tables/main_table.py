@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from common import ROOT, Mean, Row, Run, markdown, write_table, write_whole
-from tuning import tuned, with_setting
+from common import ROOT, Mean, Row, Run, markdown, with_setting, write_table, write_whole
+from tuning import tuned
 
 FULL_TASKS = (
     *("published/chainmm", "published/ffnn", "published/llama-block", "published/llama-layer"),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from common import Run, markdown, write_table, write_whole
+from common import Run, markdown, with_setting, write_table, write_whole
 
 TASKS = ("ffnn@p100x4", "llama-layer@p100x4")
 AGENTS = ("placeto(preset=one-pass)", "gdp", "joint", "doppler(preset=paper)", "placeto")
@@ -68,14 +68,6 @@ def tuned(run: Run) -> dict[str, dict[str, str]]:
         make(run)
     found = json.loads(place.read_text())["agents"]
     return {agent: values["best"] for agent, values in found.items()}
-
-
-def with_setting(agent: str, setting: Mapping[str, str]) -> str:
-    """The agent's name with these parameters."""
-    if not setting:
-        return agent
-    given = ",".join(f"{name}={value}" for name, value in setting.items())
-    return f"{agent[:-1]},{given})" if agent.endswith(")") else f"{agent}({given})"
 
 
 def one(run: Run, agent: str, task: str, seed: int, budget: int) -> float:

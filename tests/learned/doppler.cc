@@ -1,10 +1,12 @@
 // The agent `doppler` and its training, on one task and on several.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "agents/learned/doppler_policy.h"
 #include "agents/learned/doppler_trainer.h"
 #include "agents/learned/generalist_trainer.h"
+#include "agents/learned/head_search.h"
 #include "agents/learned/learned.h"
 #include "datasets/tasks.h"
 #include "tests/support/catch.h"
@@ -12,8 +14,12 @@
 namespace doppler {
 namespace {
 
+std::shared_ptr<const PlacementModel> model_of(Task task) {
+  return std::make_shared<const PlacementModel>(std::move(task));
+}
+
 std::shared_ptr<const PlacementModel> model_of(const std::string& task) {
-  return std::make_shared<const PlacementModel>(make_task(task));
+  return model_of(make_task(task));
 }
 
 TrainProblem problem_of(const std::string& task, const TrainOptions& options) {
@@ -86,6 +92,56 @@ TEST_CASE("doppler goes on from any update to the same bits") {
     CHECK(second->best(0).assignment == whole->best(0).assignment);
     CHECK(second->progress().evaluations == whole->progress().evaluations);
   }
+}
+
+Task lucky_task(const char* name, std::uint64_t seed) {
+  Task task = make_task(name);
+  task.options.noise = 0.1;
+  task.options.choice = Choice::random;
+  task.options.seed = seed;
+  return task;
+}
+
+TEST_CASE("with luck too, doppler goes on from any update to the same bits, within its budget") {
+  const TrainProblem problem{.tasks = {model_of(lucky_task("ffnn@p100x4", 3))},
+                             .options = {.seed = 2, .max_evaluations = 90}};
+  const auto whole = trainer_of("doppler", problem);
+  const std::string policy = run_to_end(*whole);
+  CHECK(whole->progress().evaluations == 90);
+  const Decision best = whole->best(0);
+  CHECK(*best.makespan == problem.tasks[0]->task().simulator().makespan(best.assignment.devices));
+  for (int n_updates : {1, 10, 17, 18, 19, 20}) {
+    const auto first = trainer_of("doppler", problem);
+    for (int i = 0; i < n_updates; ++i) first->update();
+    const auto second = trainer_of("doppler", problem);
+    second->restore(first->state());
+    CHECK((run_to_end(*second) == policy));
+    CHECK(second->best(0).assignment == best.assignment);
+    CHECK(second->best(0).makespan == best.makespan);
+  }
+}
+
+TEST_CASE("with luck, what is returned is better by other lucks than what was best by its own") {
+  double settled = 0;
+  double lucky = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const auto model = model_of(lucky_task("published/llama-layer", seed));
+    HeadSearch search(
+        model, Latents{.n_latents = 0},
+        {plain_head(partner_list_weights(), 0), plain_head(critical_path_weights(), 0)},
+        {.seed = seed, .max_evaluations = 100});
+    while (search.update()) {
+    }
+    CHECK(search.evaluations().n_used() == 100);
+    Simulator simulator = model->task().simulator();
+    const auto best = search.evaluations().best().devices;
+    CHECK(simulator.makespan(best) == search.evaluations().best_makespan());
+    for (std::uint64_t luck = 1000; luck < 1050; ++luck) {
+      settled += simulator.makespan(search.decision().assignment.devices, luck);
+      lucky += simulator.makespan(best, luck);
+    }
+  }
+  CHECK(settled < 0.98 * lucky);
 }
 
 TEST_CASE("a state of something else is refused and changes nothing") {

@@ -182,11 +182,13 @@ TEST_CASE("a refinement measures where it begins and each step, and keeps the be
   CHECK(*best.makespan == model->task().simulator().makespan(best.assignment.devices));
   const PlacetoTask task(model);
   CHECK(*best.makespan <= model->task().simulator().makespan(task.start.devices));
-  // One that cannot pay for an episode decides without.
+  // One that cannot pay for an episode decides without, after its share of stage I: 76 % of 4.
   problem.options.max_evaluations = n;
   const auto poor = make_reinforce_trainer(small_policy("placeto-refine/step"), numbers, problem);
   run_to_end(*poor);
   CHECK(poor->progress().evaluations == 0);
+  CHECK(poor->progress().stage == 1);
+  CHECK(poor->progress().episodes == 3);
   CHECK(poor->best(0).assignment.size() == model->n_nodes());
   CHECK_FALSE(poor->best(0).makespan.has_value());
 }
