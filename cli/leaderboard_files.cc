@@ -36,6 +36,16 @@ void check_table(const std::string& content, const std::string& path) {
                  "; doppler-gym results table --json makes it again");
 }
 
+// Whether a file is a submission, or was to be one: neither a row of a single run nor a table.
+bool is_for_leaderboard(const std::string& content) {
+  const nlohmann::json document = nlohmann::json::parse(content, nullptr, false);
+  if (!document.is_object()) return true;
+  if (is_table(document)) return false;
+  const auto format = document.find("format");
+  return format == document.end() ||
+         (*format != "doppler-result" && *format != "doppler-paper-table");
+}
+
 FailedSubmission parse_failed(const std::string& path) {
   const std::string content = read_file(path);
   const nlohmann::json document = parse_strict_json(content, path);
@@ -126,10 +136,7 @@ LeaderboardRows read_leaderboard(const std::string& folder, const std::vector<Su
     return fs::path(path).lexically_relative(folder).generic_string();
   };
   for (const std::string& path : paths) {
-    const nlohmann::json document = nlohmann::json::parse(read_file(path), nullptr, false);
-    const bool is_submission = document.is_object() && document.contains("format") &&
-                               document["format"] == "doppler-submission";
-    if (is_submission) {
+    if (is_for_leaderboard(read_file(path))) {
       CheckedFile file = checker.check(path);
       if (file.verification.holds()) {
         result.verified.push_back({std::move(*file.row), name_of(path)});

@@ -41,7 +41,8 @@ class FileChecker {
   std::map<std::string, Task> tasks_;
 };
 
-// The verified submissions of a folder by suite, those that were refused, and those that failed.
+// The verified submissions of a folder by suite, those that were refused (files that are no rows of
+// any kind among them), and those that failed.
 LeaderboardRows read_leaderboard(const std::string& folder, const std::vector<Suite>& more_suites);
 
 }  // namespace doppler::cli

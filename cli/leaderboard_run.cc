@@ -1,11 +1,17 @@
 #include "cli/leaderboard_run.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "agents/agent.h"
 #include "agents/training_config.h"
@@ -17,6 +23,7 @@
 #include "graphs/error.h"
 #include "graphs/file.h"
 #include "graphs/hash.h"
+#include "graphs/parse_error.h"
 #include "graphs/strict_json.h"
 #include "leaderboard/row_parts.h"
 
@@ -55,6 +62,54 @@ std::vector<NamedKind> agents_of_plugin(const std::string& plugin, const Isolati
   return result;
 }
 
+void make_folders(const std::string& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) throw RunError(path + ": cannot make the folder: " + code.message());
+}
+
+// The folder of a row's records, locked as long as this lives.
+class RowFolder {
+ public:
+  RowFolder() = default;
+  explicit RowFolder(const std::string& path) {
+    // Another run that was ending may have removed the folder between the steps.
+    for (int i = 0; i < kTries && descriptor_ < 0; ++i) open(path);
+    if (descriptor_ < 0) throw RunError(path + ": cannot be locked");
+  }
+  RowFolder(RowFolder&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  RowFolder& operator=(RowFolder&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~RowFolder() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+ private:
+  static constexpr int kTries = 10;
+
+  void open(const std::string& path) {
+    make_folders(path);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      ::close(descriptor);
+      throw UsageError(path + ": another run is making this row; wait for it or end it");
+    }
+    struct stat of_file {};
+    struct stat of_path {};
+    if (::fstat(descriptor, &of_file) == 0 && ::stat(path.c_str(), &of_path) == 0 &&
+        of_file.st_ino == of_path.st_ino) {
+      descriptor_ = descriptor;
+    } else {
+      ::close(descriptor);
+    }
+  }
+
+  int descriptor_ = -1;
+};
+
 // A row to be made, and what has been made of it.
 struct Row {
   Submission header;
@@ -62,6 +117,7 @@ struct Row {
   std::string folder;  // of its records
   std::vector<DecisionKey> keys;
   std::vector<DecisionRecord> records;
+  RowFolder lock;
   std::size_t n_open = 0;  // pieces that are not done
   bool failed = false;
 };
@@ -76,12 +132,6 @@ std::string record_path(const Row& row, const DecisionKey& key) {
   const std::string digest = hash_text(Hasher().add(key.task).digest()).substr(0, 8);
   return row.folder + "/" + file_name_of(key.task) + "--" + digest + "--" +
          std::to_string(key.seed) + ".json";
-}
-
-void make_folders(const std::string& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) throw RunError(path + ": cannot make the folder: " + code.message());
 }
 
 std::string failure_json(const Submission& header, const DecisionRecord& record) {
@@ -130,6 +180,10 @@ class Runner {
         return false;
       }
     });
+    std::error_code ignored;
+    for (const Row& row : rows_) {
+      if (row.failed) fs::remove(row.folder, ignored);  // if nothing is in it
+    }
     if (fault_) std::rethrow_exception(fault_);
     return done_;
   }
@@ -137,7 +191,11 @@ class Runner {
  private:
   void plan() {
     if (!run_.kind.empty()) check_kind(run_.kind);
-    check_link(run_.link);
+    try {
+      check_link(run_.link);
+    } catch (const UsageError& error) {
+      throw UsageError(std::string("--link: ") + error.what());
+    }
     std::map<std::string, std::string> kinds;  // of the plugin's agents
     std::vector<std::string> wanted = run_.agents;
     if (!run_.plugin.empty()) {
@@ -184,6 +242,7 @@ class Runner {
     header.code_version = DOPPLER_VERSION;
     header.command = run_.command.empty() ? typed_command() : run_.command;
     header.training = training_;
+    check_texts(header);
     if (run_.hardware) header.hardware = *run_.hardware;
     return header;
   }
@@ -193,7 +252,8 @@ class Runner {
             .path = (fs::path(run_.rows) / header.file_name()).string(),
             .folder = {},
             .keys = plan_decisions(suite_, run_.suite, header.agent, header.tier, header.kind),
-            .records = {}};
+            .records = {},
+            .lock = {}};
     row.folder = row.path.substr(0, row.path.size() - std::string(".json").size()) + ".part";
     std::error_code ignored;
     if (fs::exists(row.path, ignored)) {
@@ -202,6 +262,11 @@ class Runner {
         throw UsageError(row.path +
                          " is there; give --resume to keep it and make what is missing, "
                          "or remove it");
+      }
+      if (found.file_name() != header.file_name()) {
+        throw UsageError(row.path + " holds another row (agent " + doppler::quoted(found.agent) +
+                         ", tier " + std::to_string(found.tier) +
+                         "); move it away to have this one made");
       }
       if (found.revision != suite_.revision) {
         throw UsageError(row.path + " is of revision " + std::to_string(found.revision) +
@@ -217,8 +282,15 @@ class Runner {
   void prepare(std::size_t r) {
     Row& row = rows_[r];
     std::error_code ignored;
-    if (!run_.resume) fs::remove_all(row.folder, ignored);
-    make_folders(row.folder);
+    row.lock = RowFolder(row.folder);
+    if (fs::exists(row.path, ignored)) {
+      throw UsageError(row.path + " was made by another run meanwhile; give --resume to go on");
+    }
+    if (!run_.resume) {
+      for (const auto& entry : fs::directory_iterator(row.folder, ignored)) {
+        fs::remove_all(entry.path(), ignored);
+      }
+    }
     for (const DecisionKey& key : row.keys) {
       const std::string path = record_path(row, key);
       if (fs::exists(path, ignored)) {

@@ -291,6 +291,13 @@ std::string answer_of(const DecisionProcess& process, double seconds) {
   return answer;
 }
 
+// What an exception says, without the places in code that Python's come with.
+static std::string reason_of(const std::exception& error) {
+  std::string reason = error.what();
+  reason = reason.substr(0, reason.find("\n\nAt:\n"));
+  return reason.empty() ? "the agent failed without a message" : reason;
+}
+
 void serve_decisions(std::span<const DecisionKey> keys, int output) {
   for (const DecisionKey& key : keys) {
     DecisionRecord record{.key = key};
@@ -303,7 +310,7 @@ void serve_decisions(std::span<const DecisionKey> keys, int output) {
     } catch (const std::bad_alloc&) {
       record.failure = "the agent's process ran out of the memory that it may take";
     } catch (const std::exception& error) {
-      record.failure = *error.what() == '\0' ? "the agent failed without a message" : error.what();
+      record.failure = reason_of(error);
     } catch (...) {
       record.failure = "the agent threw something that is no exception";
     }

@@ -85,6 +85,27 @@ void check_link(const std::string& link) {
   throw UsageError("expected an address that begins with https:// or http://");
 }
 
+void check_text(const std::string& name, const std::string& text, std::size_t most,
+                std::string_view allowed) {
+  if (text.size() > most) {
+    throw UsageError(name + " has " + std::to_string(text.size()) + " bytes; at most " +
+                     std::to_string(most) + " are shown, so shorten it");
+  }
+  for (const char c : text) {
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    if (is_control && allowed.find(c) == std::string_view::npos) {
+      throw UsageError(name + " has control characters; leave them out");
+    }
+  }
+}
+
+void check_texts(const Submission& row) {
+  check_text("agent", row.agent, 200, "");
+  for (const std::string& author : row.authors) check_text("authors", author, 200, "");
+  check_text("link", row.link, 2000, "");
+  check_text("note", row.note, 10000, "\n\t");
+}
+
 Json run_json(const SubmissionRun& run) {
   Json json = {{"seed", run.seed},
                {"assignment", assignment_json(run.assignment)},
@@ -182,6 +203,11 @@ Submission parse_submission(std::string_view content, const std::string& source,
   if (const auto item = derived(root, "training", completeness)) row.training = training_of(*item);
   for (const JsonElement& item : root.field("results").elements()) {
     row.tasks.push_back(task_of(item, completeness));
+  }
+  try {
+    check_texts(row);
+  } catch (const UsageError& error) {
+    throw ParseError(source + ": " + error.what());
   }
   return row;
 }

@@ -21,6 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kMostRefused = 20;  // files whose faults are told
+
 constexpr HelpText kSubmitHelp = {
     .summary = "Add assignments that were made anywhere, by any tool, as a row",
     .details = R"(FILE is a row, or a draft of one: the same without what follows from the
@@ -45,6 +47,15 @@ struct SubmitOptions {
   bool json = false;
 };
 
+bool fits(const Assignment& assignment, const Task& task) {
+  try {
+    assignment.check(task.graph, task.cluster);
+  } catch (const InvalidError&) {
+    return false;
+  }
+  return true;
+}
+
 // What follows from the assignments of a draft.
 void fill_in(Submission& row, const Suite& suite) {
   if (row.revision == 0) row.revision = suite.revision;
@@ -56,6 +67,8 @@ void fill_in(Submission& row, const Suite& suite) {
     if (task.hash == 0) task.hash = found->hash;
     for (SubmissionRun& run : task.runs) {
       if (run.makespans.empty()) {
+        // Told with its place by the verification.
+        if (!fits(run.assignment, make_suite_task(*found))) continue;
         if (!suite.is_simulated()) {
           throw UsageError(
               "a row of a real engine needs its makespans, and critical-path's from "
@@ -161,7 +174,7 @@ void verify(const VerifyOptions& options) {
   Json list = Json::array();
   std::string spreads;
   std::vector<std::string> refused;
-  std::string first;
+  std::string reasons;
   std::int64_t n_executions = 0;
   for (const std::string& path : paths) {
     const CheckedFile file = checker.check(path);
@@ -169,7 +182,9 @@ void verify(const VerifyOptions& options) {
     if (options.json) list.push_back(verification_json(file));
     spreads += spread_text(file);
     if (!file.verification.holds()) {
-      if (first.empty()) first = fault_text(path, file.verification.faults);
+      if (refused.size() < kMostRefused) {
+        reasons += "\n" + fault_text(path, file.verification.faults);
+      }
       refused.push_back(path);
     }
     progress.advance(path);
@@ -186,7 +201,8 @@ void verify(const VerifyOptions& options) {
   }
   if (!refused.empty()) {
     throw RunError(std::to_string(refused.size()) + " of " + std::to_string(paths.size()) +
-                   " files do not hold; the first: " + first);
+                   " files do not hold:" + reasons +
+                   (refused.size() > kMostRefused ? "\nand more; --json tells all" : ""));
   }
 }
 

@@ -17,6 +17,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import sys
 import sysconfig
 import tempfile
@@ -30,6 +31,9 @@ from . import _core, leaderboard
 from ._agents import Registered, register_agent, registered
 from ._errors import DopplerError, RunError, UsageError
 from ._training import train as train_here
+
+_CONNECT_SECONDS = 10
+_ANSWER_SECONDS = 120
 
 __all__ = ["Cluster", "Trained", "evaluate", "train"]
 
@@ -110,6 +114,7 @@ class Cluster:
             self._ray.shutdown()
 
     def _connect(self, address: str, workers: int) -> None:
+        _check_reachable(address)
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if address == "local":
             options |= {"address": "local", "include_dashboard": False}
@@ -120,7 +125,7 @@ class Cluster:
         try:
             with _signals_heard():
                 self._ray.init(**options)
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray raises plain ones where its processes do not start
             raise RunError(
                 f"no Ray cluster at {address!r}: {_first_line(error)}; start one by "
                 "`ray start --head`, or give 'local'"
@@ -152,9 +157,11 @@ class Cluster:
             for node in nodes
         ]
         try:
-            answers = self._ray.get(references)
-        except self._ray.exceptions.RayError as error:
-            raise RunError(f"a machine of the Ray cluster gives no answer: {error}") from error
+            answers = self._ray.get(references, timeout=_ANSWER_SECONDS)
+        except (TimeoutError, self._ray.exceptions.RayError) as error:
+            raise RunError(
+                f"a machine of the Ray cluster gives no answer: {_first_line(error)}"
+            ) from error
         machines = [
             _Machine(node["NodeManagerAddress"], *answer)
             for node, answer in zip(nodes, answers, strict=True)
@@ -239,6 +246,20 @@ class Cluster:
         with contextlib.suppress(OSError), os.fdopen(into, "w") as file:
             for record in records:
                 file.write(record.rstrip("\n") + "\n")
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for minutes."""
+    host, separator, port = address.rpartition(":")
+    if not separator or "://" in address:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError, ValueError) as error:
+        raise RunError(
+            f"no Ray cluster at {address!r}: {_first_line(error)}; start one by "
+            "`ray start --head`, or give 'local'"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ def policies_part(run: Run) -> tuple[str, Any]:
 
 def stages_part(run: Run) -> tuple[str, Any]:
     """Every combination of stages, measured on the system that stage III learns on."""
-    executions = 60 if run.small else 500
+    executions = 200 if run.small else 500
     jobs = [
         (preset, stages, seed)
         for preset in PRESETS

@@ -70,7 +70,9 @@ def adaptation(run: Run) -> tuple[dict[str, Any], str]:
                 [
                     f"{task}, {seed}",
                     *(f"{1e3 * found[key]:.2f}" for key in ("stage II", "stage III", "annealing")),
-                    f"{100 * (found['stage II'] - found['stage III']) / gap:.0f} %",
+                    f"{100 * (found['stage II'] - found['stage III']) / gap:.0f} %"
+                    if gap > 0
+                    else "none",
                     f"{100 * found['learning_share']:.1f} %",
                     f"{100 * found['regret_share']:.1f} %",
                 ]

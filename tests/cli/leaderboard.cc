@@ -229,7 +229,18 @@ TEST_CASE("assignments that were made elsewhere are submitted") {
   };
   Json bad = draft;
   bad["results"][0]["runs"][0]["assignment"][0] = 9;
-  check_refused(submit(bad), 2, {"draft.json", "device 9"});
+  check_refused(submit(bad), 1, {"draft.json", "task 'exact', seed 0: ", "device 9"});
+  bad = draft;
+  bad["results"][1]["runs"][1]["assignment"].erase(0);
+  check_refused(submit(bad), 1, {"draft.json", "task 'lucky', seed 1: "});
+  bad = draft;
+  bad["agent"] = "red\x1b[31m";
+  check_refused(submit(bad), 2, {"draft.json", "agent", "control characters"});
+  bad = draft;
+  bad["agent"] = std::string(201, 'a');
+  check_refused(submit(bad), 2, {"draft.json", "201 bytes"});
+  check_refused({"leaderboard", "submit", folder.file("draft.json", draft.dump()), "--rows", rows},
+                2, {"small", "--suite FILE"});
   bad = draft;
   bad["results"].erase(1);
   check_refused(submit(bad), 1, {"'lucky' is missing"});
@@ -288,6 +299,58 @@ TEST_CASE("every committed row holds; with one changed device none does") {
   CHECK(verdicts["refused"].size() == n_changed);
 }
 
+TEST_CASE("what is no row is refused by all that read the folder, each file with its reason") {
+  const Folder folder;
+  const std::string suite = suite_file(folder);
+  const std::string rows = folder.path("rows");
+  const Words making = {"leaderboard", "run", "--suite", suite, "--agents", "heft",
+                        "--tiers",     "1",   "--rows",  rows,  "--json"};
+  const std::string name = run_json(making)["made"][0].get<std::string>();
+  const std::map<std::string, std::string> bad = {
+      {"rows/a.json", ""},         {"rows/b.json", "{"},
+      {"rows/c.json", "[]"},       {"rows/small/d.json", "{}"},
+      {"rows/e.json", "\x01\xff"}, {"rows/f.json", R"({"format": 3})"}};
+  Words verify = {"leaderboard", "verify", "--all", "--suite", suite, "--rows", rows};
+  for (const auto& [file, content] : bad) static_cast<void>(folder.file(file, content));
+  const Answer verified = run(verify);
+  CHECK(verified.exit_code == 1);
+  const std::string markdown = folder.path("page.md");
+  CHECK(run({"leaderboard", "report", "--suite", suite, "--rows", rows, "--markdown", markdown})
+            .out == "1 rows verified, 6 refused, 0 failed\n");
+  const Answer ranked = run({"leaderboard", "rank", "--suite", suite, "--rows", rows});
+  for (const auto& [file, content] : bad) {
+    CHECK_THAT(verified.err, Catch::Contains(file));
+    CHECK_THAT(ranked.out, Catch::Contains("refused: " + file.substr(5)));
+    CHECK_THAT(read_file(markdown), Catch::Contains(file.substr(5)));
+  }
+  // A good row under another's name.
+  const Json one = run_json({"leaderboard", "run", "--suite", suite, "--agents", "m-etf", "--tiers",
+                             "1", "--rows", rows, "--json"});
+  fs::copy(rows + "/" + one["made"][0].get<std::string>(), rows + "/" + name,
+           fs::copy_options::overwrite_existing);
+  check_refused(plus(making, {"--resume"}), 2, {name, "m-etf"});
+}
+
+TEST_CASE("two runs do not make one row") {
+  const Folder folder;
+  const std::string suite = suite_file(folder);
+  const std::string rows = folder.path("rows");
+  const Words making = {"leaderboard", "run",     "--suite", suite,    "--agents",
+                        "annealing",   "--tiers", "20",      "--rows", rows};
+  Process first(making);
+  std::string part;
+  for (int i = 0; i < 5000 && part.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!fs::exists(rows + "/small")) continue;
+    for (const auto& entry : fs::directory_iterator(rows + "/small")) part = entry.path().string();
+  }
+  const Answer second = run(making);
+  CHECK(first.wait().exit_code == 0);
+  INFO(second.err);
+  CHECK(second.exit_code == 2);  // whichever of the two it met
+  CHECK(rows_in(rows).size() == 1);
+}
+
 TEST_CASE("a table that is not its rows', and a file that is no row, are refused") {
   const Folder folder;
   const std::string source = std::string(DOPPLER_SOURCE_FOLDER) + "/leaderboard/results/doppler";
@@ -318,7 +381,10 @@ TEST_CASE("bad use of the leaderboard is told before anything runs") {
                 2, {"no tier of 7"});
   check_refused({"leaderboard", "run", "--suite", "paper-4", "--agents", "heft", "--link",
                  "ftp://x", "--rows", rows},
-                2, {"https://"});
+                2, {"--link", "https://"});
+  check_refused({"leaderboard", "run", "--suite", "paper-4", "--agents", "heft", "--authors",
+                 "a\nb", "--rows", rows},
+                2, {"authors", "control characters"});
   check_refused({"leaderboard", "run", "--suite", "paper-4", "--agents", "heft", "--kind", "good",
                  "--rows", rows},
                 2, {"good", "search"});

@@ -99,12 +99,16 @@ TEST_CASE("each kind of tampering is refused") {
           [](Submission& row) { row.tasks[0].runs[0].evaluations = 21; });
   refused("the tier allows 20 s", [](Submission& row) { row.tasks[0].runs[0].seconds = 20.1; });
   refused("the curve ends at", [](Submission& row) { row.tasks[0].runs[0].curve = {{1, 0, 1e9}}; });
+  refused("which no luck explains", [](Submission& row) {
+    row.tasks[1].runs[0].curve = {{1, 0, 0.4 * small_suite().tasks[1].lower_bound}};
+  });
   refused("evaluations do not ascend", [](Submission& row) {
     row.tasks[0].runs[0].curve[0].evaluations = 20;
     row.tasks[0].runs[0].evaluations = 19;
   });
   refused("makespans of critical-path",
-          [](Submission& row) { row.tasks[0].runs[0].critical_path = {1}; });
+          [](Submission& row) {
+    row.tasks[0].runs[0].critical_path = {1}; });
 }
 
 TEST_CASE("training that the row does not own up to is refused") {
