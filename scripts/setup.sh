@@ -29,6 +29,10 @@ take_lock() {
   flock 9
 }
 
+# One language everywhere: the compiler cache keeps what it holds apart by it, and Python gives its
+# child processes another one where none is set, so that the package was compiled anew.
+export LC_ALL=C.UTF-8
+
 # What the compiler cache holds serves every clone: paths below this one count as relative.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
