@@ -107,8 +107,7 @@ TEST_CASE("each kind of tampering is refused") {
     row.tasks[0].runs[0].evaluations = 19;
   });
   refused("makespans of critical-path",
-          [](Submission& row) {
-    row.tasks[0].runs[0].critical_path = {1}; });
+          [](Submission& row) { row.tasks[0].runs[0].critical_path = {1}; });
 }
 
 TEST_CASE("training that the row does not own up to is refused") {
