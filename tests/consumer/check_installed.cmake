@@ -10,7 +10,7 @@ file(RENAME ${work}/installed ${work}/moved)
 
 check_free_of(${work}/moved "*.cmake;*.h;doppler-gym" ${SOURCE} ${BUILD} ${work}/installed)
 
-build_and_run(${work} -DCMAKE_PREFIX_PATH=${work}/moved)
+build_and_run(${work} ${work}/build -DCMAKE_PREFIX_PATH=${work}/moved)
 check_free_of(${work}/build "*.ninja;Makefile;*.make" ${SOURCE} ${BUILD})
 
 run(${work}/moved/bin/doppler-gym --help)

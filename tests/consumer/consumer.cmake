@@ -18,13 +18,13 @@ function(make_work_folder variable)
   set(${variable} ${folder} PARENT_SCOPE)
 endfunction()
 
-# Builds a copy of the consumer in WORK and checks what it prints.
-function(build_and_run work)
+# Builds a copy of the consumer, which it puts in WORK, in BUILD and checks what it prints.
+function(build_and_run work build)
   file(COPY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/CMakeLists.txt
             ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/main.cc DESTINATION ${work}/consumer)
-  run(${CMAKE_COMMAND} -S ${work}/consumer -B ${work}/build ${CONSUMER_OPTIONS} ${ARGN})
-  run(${CMAKE_COMMAND} --build ${work}/build --target consumer --parallel 2)
-  file(GLOB program ${work}/build/consumer)
+  run(${CMAKE_COMMAND} -S ${work}/consumer -B ${build} ${CONSUMER_OPTIONS} ${ARGN})
+  run(${CMAKE_COMMAND} --build ${build} --target consumer --parallel 2)
+  file(GLOB program ${build}/consumer)
   run(${program})
   # By hand: 2 s, 4 bytes at 1 byte/s, 3 s; on one device nothing is sent.
   if(NOT OUTPUT MATCHES "takes 9 s\n.*takes 5 s\n")
