@@ -123,4 +123,9 @@ std::shared_ptr<const Demonstrations> open_demonstrations(
   return std::make_shared<const RecordedDemonstrations>(find_dataset(path), tasks);
 }
 
+void open_dataset(TrainingConfig& config, const TrainingTasks& tasks) {
+  if (config.dataset.empty()) return;
+  config.options.demonstrations = open_demonstrations(config.dataset, tasks);
+}
+
 }  // namespace doppler::cli

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "agents/demonstrations.h"
-#include "agents/training.h"
+#include "agents/training_run.h"
 
 namespace doppler::cli {
 
@@ -15,5 +15,9 @@ namespace doppler::cli {
 // if no episode is of one of the tasks.
 std::shared_ptr<const Demonstrations> open_demonstrations(
     const std::string& path, const std::vector<std::shared_ptr<const PlacementModel>>& tasks);
+
+// The data set that a run's configuration names, if it names one, as what its stage 1 imitates.
+// Errors: those of open_demonstrations().
+void open_dataset(TrainingConfig& config, const TrainingTasks& tasks);
 
 }  // namespace doppler::cli

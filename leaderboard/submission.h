@@ -82,10 +82,10 @@ const std::vector<std::string>& submission_kinds();
 // Throw UsageError for a kind that rows may not name, or an address that a page may not link to:
 // one that does not begin with https:// or http://. An empty address is none.
 void check_kind(const std::string& kind);
+void check_link(const std::string& link);
 // Throws UsageError for a name, an author, a link or a note that is too long for a table (200, 200,
 // 2,000 and 10,000 bytes) or has control characters; a note may have lines.
 void check_texts(const Submission& row);
-void check_link(const std::string& link);
 
 // Whether a file holds what follows from the assignments: hashes, makespans, curves.
 enum class Completeness { complete, draft };

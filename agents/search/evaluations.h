@@ -14,10 +14,10 @@
 
 namespace doppler {
 
-// Counts one evaluation for each makespan that run(), run_base() and run_move() tell. take() and
-// take_move() are not counted: they repeat an assignment whose makespan was told (and counted) just
-// before, so that the simulator can resume from it; nothing new is learnt, and an engine without
-// one-node changes would not be run for it.
+// Counts one evaluation for each makespan that run(), run_with(), run_base() and run_move() tell.
+// take() and take_move() are not counted: they repeat an assignment whose makespan was told (and
+// counted) just before, so that the simulator can resume from it; nothing new is learnt, and an
+// engine without one-node changes would not be run for it.
 //
 // Without a limit in seconds no decision reads the clock, so that a search depends on its seed
 // alone. Improvements are told to AssignOptions::on_better.

@@ -50,11 +50,6 @@ TrainingTasks models_of(std::vector<Task> tasks) {
   return models;
 }
 
-void open_dataset(TrainingConfig& config, const TrainingTasks& models) {
-  if (config.dataset.empty()) return;
-  config.options.demonstrations = open_demonstrations(config.dataset, models);
-}
-
 TrainingRun start_run(const TrainCommandOptions& options) {
   TrainingFolder::check_can_create(options.out);
   TrainingConfig config;

@@ -179,11 +179,6 @@ TrainingTasks models_of(std::vector<Task> tasks) {
   return models;
 }
 
-void open_dataset(TrainingConfig& config, const TrainingTasks& models) {
-  if (config.dataset.empty()) return;
-  config.options.demonstrations = cli::open_demonstrations(config.dataset, models);
-}
-
 std::unique_ptr<SharedRun> start_training(const py::object& folder, const py::list& tasks,
                                           const py::dict& options) {
   const std::string path = path_of(folder);
@@ -202,7 +197,7 @@ std::unique_ptr<SharedRun> start_training(const py::object& folder, const py::li
   if (!config.init_from.empty()) config.options.initial_policy = read_policy(config.init_from);
   const py::gil_scoped_release unlocked;
   TrainingTasks models = models_of(std::move(made));
-  open_dataset(config, models);
+  cli::open_dataset(config, models);
   return std::make_unique<SharedRun>(
       TrainingRun::start(path, std::move(config), std::move(models)));
 }
@@ -225,7 +220,7 @@ std::unique_ptr<SharedRun> resume_training(const py::object& path, const py::lis
   }
   const py::gil_scoped_release unlocked;
   TrainingTasks models = models_of(std::move(made));
-  open_dataset(config, models);
+  cli::open_dataset(config, models);
   return std::make_unique<SharedRun>(
       TrainingRun::resume(std::move(folder), std::move(config), std::move(models)));
 }
