@@ -34,6 +34,7 @@ from ._training import train as train_here
 
 _CONNECT_SECONDS = 10
 _ANSWER_SECONDS = 120
+_BY_VALUE = threading.Lock()
 
 __all__ = ["Cluster", "Trained", "evaluate", "train"]
 
@@ -338,11 +339,13 @@ def _by_value(module: types.ModuleType | None) -> Iterator[None]:
         yield
         return
     cloudpickle = _ray().cloudpickle
-    cloudpickle.register_pickle_by_value(module)
-    try:
-        yield
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)
+    # Processes are started from several threads, and what is registered is the whole program's.
+    with _BY_VALUE:
+        cloudpickle.register_pickle_by_value(module)
+        try:
+            yield
+        finally:
+            cloudpickle.unregister_pickle_by_value(module)
 
 
 def _register(name: str, packed: bytes) -> None:

@@ -150,6 +150,20 @@ def test_built_in_agents_and_resume(cluster, suite, tmp_path):
         distributed.evaluate(suite, agents, rows=tmp_path / "far", address=cluster)
 
 
+class SlowToPack(Fragile):
+    """Takes long enough to pack that the starts of several processes overlap."""
+
+    def __getstate__(self):
+        time.sleep(0.3)
+        return self.__dict__
+
+
+def test_an_agent_is_packed_by_several_starts_at_once(cluster, suite, tmp_path):
+    agents = {"slow-to-pack": SlowToPack("")}
+    done = distributed.evaluate(suite, agents, rows=tmp_path, address=cluster, tiers=[1], jobs=8)
+    assert (len(done.made), done.failed) == (1, [])
+
+
 class Fails(dg.Agent):
     environment = {"mode": "place"}  # noqa: RUF012
 
