@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agents/online/executions.h"
 #include "executor/shared_engine.h"
 
 namespace doppler {
@@ -41,6 +42,21 @@ void TrainOptions::check() const {
   }
 }
 
+namespace {
+
+// An engine that cannot run a task says so now, not after the stages before its own.
+void try_engine(const TrainProblem& problem) {
+  for (const auto& model : problem.tasks) {
+    Executions executions(model, problem.options.engine, problem.options.seed);
+    const Assignment first(model->n_nodes(), DeviceId(0));
+    for (int i = 0; i < Executions::kMostFailures && !executions.has_run(); ++i) {
+      executions.run(first);
+    }
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Trainer> make_trainer(std::string_view spelling, const TrainProblem& problem) {
   const NamedCall call = NamedCall::parse(spelling);
   const AgentEntry& entry = agents().at(call.name);
@@ -67,7 +83,10 @@ std::unique_ptr<Trainer> make_trainer(std::string_view spelling, const TrainProb
       throw UsageError("a data set is for stage 1, imitation, which is not among the stages");
     }
   }
-  return entry.train(parameters, problem);
+  auto trainer = entry.train(parameters, problem);
+  const std::vector<int>& stages = problem.options.stages;
+  if (stages.size() > 1 && stages.back() == 3) try_engine(problem);
+  return trainer;
 }
 
 }  // namespace doppler

@@ -28,12 +28,13 @@ ExecutionResult Executions::run(const Assignment& assignment) {
       text << "device " << result.execution.out_of_memory->device << " is out of memory";
       result.failure = text.str();
     }
-    has_succeeded_ = has_succeeded_ || result.failure.empty();
+    has_run_ = true;
   } catch (const OutOfMemoryError& error) {
+    has_run_ = true;
     result.execution = {.makespan = std::numeric_limits<double>::infinity()};
     result.failure = error.what();
   } catch (const RunError& error) {
-    if (!has_succeeded_ && ++n_failures_ >= kMostFailures) throw;
+    if (!has_run_ && ++n_failures_ >= kMostFailures) throw;
     result.execution = {.makespan = std::numeric_limits<double>::infinity()};
     result.failure = error.what();
   }

@@ -37,6 +37,8 @@ class Executions {
   // if the first kMostFailures runs failed for another reason than memory.
   ExecutionResult run(const Assignment& assignment);
 
+  // The engine takes the task: a run succeeded, or lacked nothing but memory.
+  [[nodiscard]] bool has_run() const { return has_run_; }
   [[nodiscard]] std::int64_t n_runs() const { return n_runs_; }
   void set_n_runs(std::int64_t n_runs) { n_runs_ = n_runs; }
   [[nodiscard]] const std::string& engine() const { return engine_.spelling(); }
@@ -47,7 +49,7 @@ class Executions {
   SharedEngine engine_;
   std::uint64_t seed_;
   std::int64_t n_runs_ = 0;
-  bool has_succeeded_ = false;
+  bool has_run_ = false;
   int n_failures_ = 0;
 };
 

@@ -151,6 +151,18 @@ TEST_CASE("stage III goes on from any update to the same bits") {
   }
 }
 
+TEST_CASE("an engine that cannot run the task is told before the first update") {
+  const auto make = [](const std::string& task, std::vector<int> stages,
+                       const std::string& engine) {
+    return make_trainer("doppler", {.tasks = {model_of(task)},
+                                    .options = {.stages = std::move(stages), .engine = engine}});
+  };
+  const std::string without_kernels = "published/ffnn";
+  CHECK_THROWS_AS(make(without_kernels, {2, 3}, "cpu"), InvalidError);
+  CHECK_THROWS_AS(make("ffnn@p100x4", {2, 3}, "simulator(slow_device=4)"), InvalidError);
+  CHECK_NOTHROW(make(without_kernels, {1, 2}, "cpu"));
+}
+
 TEST_CASE("stage III runs on the real engine") {
   const auto model = model_of("chainmm(n=64)@cpu2");
   const auto trainer = trainer_of(model, {.stages = {2, 3},
