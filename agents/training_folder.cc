@@ -1,7 +1,6 @@
 #include "agents/training_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,14 +96,8 @@ void check_empty(const std::string& folder, const std::string* policy) {
   }
 }
 
-// The descriptor of the locked folder. The lock ends with the process.
-int lock_folder(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(path, "open", errno);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
-  const int code = errno;
-  ::close(descriptor);
-  if (code != EWOULDBLOCK) fail(path, "lock", code);
+FolderLock lock_folder(const std::string& path) {
+  if (auto lock = FolderLock::try_take(path)) return *std::move(lock);
   throw UsageError(path + ": another process is training in this folder; wait for it or end it");
 }
 
@@ -126,12 +119,13 @@ std::uint64_t hash_of(const JsonElement& element) {
 
 }  // namespace
 
-TrainingFolder::TrainingFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+TrainingFolder::TrainingFolder(std::string path, FolderLock lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {}
 
 TrainingFolder::TrainingFolder(TrainingFolder&& other) noexcept
     : path_(std::move(other.path_)),
       config_(std::move(other.config_)),
-      lock_(std::exchange(other.lock_, -1)),
+      lock_(std::move(other.lock_)),
       metrics_(std::exchange(other.metrics_, -1)),
       n_metrics_(other.n_metrics_) {}
 
@@ -146,7 +140,6 @@ TrainingFolder& TrainingFolder::operator=(TrainingFolder&& other) noexcept {
 
 TrainingFolder::~TrainingFolder() {
   if (metrics_ >= 0) ::close(metrics_);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 TrainingFolder TrainingFolder::open(const std::string& path) {

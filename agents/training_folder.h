@@ -10,6 +10,7 @@
 
 #include "agents/training_config.h"
 #include "graphs/assignment.h"
+#include "graphs/folder_lock.h"
 
 namespace doppler {
 
@@ -64,11 +65,11 @@ class TrainingFolder {
   [[nodiscard]] std::string assignment_path(std::size_t task) const;
 
  private:
-  TrainingFolder(std::string path, int lock);
+  TrainingFolder(std::string path, FolderLock lock);
 
   std::string path_;
   TrainingConfig config_;
-  int lock_ = -1;               // of the folder
+  FolderLock lock_;
   int metrics_ = -1;            // a file to append to
   std::int64_t n_metrics_ = 0;  // its bytes
 };

@@ -1,10 +1,5 @@
 #include "cli/leaderboard_run.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -22,6 +17,7 @@
 #include "cli/progress.h"
 #include "graphs/error.h"
 #include "graphs/file.h"
+#include "graphs/folder_lock.h"
 #include "graphs/hash.h"
 #include "graphs/parse_error.h"
 #include "graphs/strict_json.h"
@@ -62,53 +58,10 @@ std::vector<NamedKind> agents_of_plugin(const std::string& plugin, const Isolati
   return result;
 }
 
-void make_folders(const std::string& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) throw RunError(path + ": cannot make the folder: " + code.message());
+FolderLock lock_folder(const std::string& path) {
+  if (auto lock = FolderLock::try_take(path)) return *std::move(lock);
+  throw UsageError(path + ": another run is making this row; wait for it or end it");
 }
-
-// The folder of a row's records, locked as long as this lives.
-class RowFolder {
- public:
-  RowFolder() = default;
-  explicit RowFolder(const std::string& path) {
-    // Another run that was ending may have removed the folder between the steps.
-    for (int i = 0; i < kTries && descriptor_ < 0; ++i) open(path);
-    if (descriptor_ < 0) throw RunError(path + ": cannot be locked");
-  }
-  RowFolder(RowFolder&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  RowFolder& operator=(RowFolder&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~RowFolder() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
- private:
-  static constexpr int kTries = 10;
-
-  void open(const std::string& path) {
-    make_folders(path);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-      ::close(descriptor);
-      throw UsageError(path + ": another run is making this row; wait for it or end it");
-    }
-    struct stat of_file {};
-    struct stat of_path {};
-    if (::fstat(descriptor, &of_file) == 0 && ::stat(path.c_str(), &of_path) == 0 &&
-        of_file.st_ino == of_path.st_ino) {
-      descriptor_ = descriptor;
-    } else {
-      ::close(descriptor);
-    }
-  }
-
-  int descriptor_ = -1;
-};
 
 // A row to be made, and what has been made of it.
 struct Row {
@@ -117,7 +70,7 @@ struct Row {
   std::string folder;  // of its records
   std::vector<DecisionKey> keys;
   std::vector<DecisionRecord> records;
-  RowFolder lock;
+  FolderLock lock;         // of the folder
   std::size_t n_open = 0;  // pieces that are not done
   bool failed = false;
 };
@@ -156,7 +109,6 @@ class Runner {
   }
 
   LeaderboardRunDone execute() {
-    make_folders(run_.rows);
     for (std::size_t r = 0; r < rows_.size(); ++r) prepare(r);
     std::size_t n_decisions = 0;
     for (const Piece& piece : pieces_) n_decisions += piece.keys.size();
@@ -282,7 +234,7 @@ class Runner {
   void prepare(std::size_t r) {
     Row& row = rows_[r];
     std::error_code ignored;
-    row.lock = RowFolder(row.folder);
+    row.lock = lock_folder(row.folder);
     if (fs::exists(row.path, ignored)) {
       throw UsageError(row.path + " was made by another run meanwhile; give --resume to go on");
     }

@@ -1,7 +1,6 @@
 #include "datasets/trajectories/recording_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "datasets/trajectories/part_file.h"
 #include "graphs/error.h"
 #include "graphs/file.h"
+#include "graphs/folder_lock.h"
 #include "graphs/hash.h"
 #include "graphs/strict_json.h"
 
@@ -53,23 +53,10 @@ void rename(const std::string& from, const std::string& to) {
   sync_folder(fs::path(to).parent_path().string());
 }
 
-// One process at a time; given back by the system whatever ends the process.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder)
-      : file_(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (file_ < 0) fail(folder + "/.lock", "write", {errno, std::generic_category()});
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
-    ::close(file_);
-    throw RunError(folder + " is being recorded by another process; wait for it, or give --id");
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() { ::close(file_); }
-
- private:
-  int file_;
-};
+FolderLock lock_folder(const std::string& path) {
+  if (auto lock = FolderLock::try_take(path)) return *std::move(lock);
+  throw RunError(path + " is being recorded by another process; wait for it, or give --id");
+}
 
 Json parse_object(const std::string& path) {
   const std::string content = read_file(path);
@@ -207,7 +194,7 @@ class RecordingFolder::State {
   }
 
   DatasetPaths paths;
-  std::unique_ptr<FolderLock> lock;
+  FolderLock lock;
   Json metadata;
   std::uint64_t hash = 0;
   std::int64_t n_episodes = 0;
@@ -332,8 +319,7 @@ RecordingFolder::RecordingFolder(RecordingFolder&&) noexcept = default;
 RecordingFolder RecordingFolder::create(const std::string& root, const RecordingInfo& info) {
   check_dataset_id(info.id);
   auto state = std::make_unique<State>(DatasetPaths(root, info.id));
-  make_folder(state->paths.folder);
-  state->lock = std::make_unique<FolderLock>(state->paths.folder);
+  state->lock = lock_folder(state->paths.folder);
   if (state->stored_metadata()) {
     throw UsageError("there is a recording in " + state->paths.folder +
                      " already; --resume goes on with it, --id names another");
@@ -346,8 +332,7 @@ RecordingFolder RecordingFolder::create(const std::string& root, const Recording
 RecordingFolder RecordingFolder::resume(const std::string& root, const RecordingInfo& info) {
   check_dataset_id(info.id);
   auto state = std::make_unique<State>(DatasetPaths(root, info.id));
-  make_folder(state->paths.folder);
-  state->lock = std::make_unique<FolderLock>(state->paths.folder);
+  state->lock = lock_folder(state->paths.folder);
   Json wanted = Json::parse(info.metadata);
   if (const auto stored = state->stored_metadata()) {
     const Json there = identity(*stored);
@@ -368,7 +353,7 @@ RecordingFolder RecordingFolder::open(const DatasetPaths& paths) {
   if (!fs::exists(state->paths.folder)) {
     throw RunError(state->paths.folder + ": there is no such data set");
   }
-  state->lock = std::make_unique<FolderLock>(state->paths.folder);
+  state->lock = lock_folder(state->paths.folder);
   const auto stored = state->stored_metadata();
   if (!stored) throw RunError(state->paths.folder + ": no data set, and nothing to make one of");
   state->begin(*stored);

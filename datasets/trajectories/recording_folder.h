@@ -3,7 +3,6 @@
 //   ROOT/ID/data/main_data.hdf5, metadata.json   what Minari opens; made by build()
 //   ROOT/ID/.parts/recording.json                what is recorded
 //   ROOT/ID/.parts/000000000000.part, ...        finished episodes that are not built in yet
-//   ROOT/ID/.lock                                held by the process that records
 //
 // HDF5 files have no journal: one that is being written when the machine stops is lost. So finished
 // episodes go into part files, each written under a temporary name, synced and renamed, and the

@@ -11,6 +11,7 @@
 #include "graphs/file.h"
 #include "graphs/graph_builder.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/test_learner.h"
 
 namespace doppler {
@@ -19,23 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using Files = std::map<std::string, std::string>;
 
-// A new folder, removed at the end.
-class Folder {
+// A folder for runs of the learner of the tests.
+class Folder : public testing::TemporaryFolder {
  public:
   Folder() {
     static std::once_flag once;
     std::call_once(once, testing::register_test_learner);
-    std::string name = (fs::temp_directory_path() / "doppler-training-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
 };
 
 std::shared_ptr<const PlacementModel> chain(int n_nodes, const std::string& name) {

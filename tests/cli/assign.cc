@@ -9,7 +9,7 @@ namespace doppler::testing {
 namespace {
 
 TEST_CASE("assign and simulate agree, by its file and by its JSON") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   for (const std::string agent : {"random", "critical-path", "heft", "partner-list"}) {
     const std::string out = folder.path(agent + ".json");
@@ -38,7 +38,7 @@ TEST_CASE("partner-list reaches its known makespan on a published graph") {
 }
 
 TEST_CASE("assign prints the assignment for people, or says where it is") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   const Answer printed =
       run({"assign", "--graph", graph, "--cluster", "uniform(2)", "--agent", "single-device"});
@@ -53,7 +53,7 @@ TEST_CASE("assign prints the assignment for people, or says where it is") {
 }
 
 TEST_CASE("assign refuses unknown agents and places where nothing can be written") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   const auto line = [&](const std::string& agent, const std::string& out) {
     return std::vector<std::string>{"assign",  "--graph", graph,   "--cluster", "uniform(2)",

@@ -60,7 +60,7 @@ TEST_CASE("Compared assignments are different, legal and of every sort") {
 }
 
 TEST_CASE("compare gives figures of every assignment, and plots") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string plot = folder.path("plot.svg");
   const auto json = run_json({"compare", "--task", kSmall, "--engine", "cpu", "--assignments", "10",
                               "--rounds", "2", "--plot", plot, "--json"});
@@ -115,7 +115,7 @@ TEST_CASE("execute refuses what no engine can run") {
 }
 
 TEST_CASE("profile and calibrate write what other commands read") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string profile = folder.path("profile.json");
   const std::string cluster = folder.path("machine.cluster.json");
   CHECK(run({"profile", "--engine", "cpu", "--task", kSmall, "--runs", "1", "--out", profile})

@@ -38,7 +38,7 @@ TEST_CASE("Demonstrations are the recorded decisions in their order, in every ac
   const Models models = models_of("ffnn@p100x4");
   for (const char* mode : {"sequential", "joint", "place", "oneshot", "refine"}) {
     INFO(mode);
-    const Folder folder;
+    const TemporaryFolder folder;
     REQUIRE(run({"record", "--task", "ffnn@p100x4", "--agent", "critical-path", "--episodes", "3",
                  "--seed", "5", "--mode", mode, "--out", folder.path("data")})
                 .exit_code == 0);
@@ -60,7 +60,7 @@ TEST_CASE("Demonstrations are the recorded decisions in their order, in every ac
 }
 
 TEST_CASE("A data set of another graph is refused, and so are agents that do not imitate") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string data = folder.path("data");
   REQUIRE(run({"record", "--task", "ffnn@p100x4", "--agent", "heft", "--out", data}).exit_code ==
           0);

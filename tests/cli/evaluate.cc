@@ -115,7 +115,7 @@ TEST_CASE("evaluate compares with critical-path also when it is not asked for") 
 }
 
 TEST_CASE("evaluate prints a table whose lines are as many as its rows") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   const Answer answer = run({"evaluate", "--graph", graph, "--cluster", "uniform(2)", "--network",
                              "independent", "--agents", "single-device,random"});
@@ -139,7 +139,7 @@ TEST_CASE("evaluate counts runs that are out of memory and stays valid JSON") {
 }
 
 TEST_CASE("evaluate refuses what it does not know before it runs anything") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   check_refused({"evaluate", "--tasks", "chainm@p100x4"}, 2, {"chainm", "chainmm"});
   check_refused({"evaluate", "--tasks", "chainmm@p100x4", "--agents", "critical-pat"}, 2,
@@ -150,7 +150,7 @@ TEST_CASE("evaluate refuses what it does not know before it runs anything") {
 }
 
 TEST_CASE("Ctrl-C during evaluate ends with 130 and leaves no file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (int signal_number : {SIGINT, SIGTERM}) {
     Process process({"evaluate", "--tasks", "llama-layer@p100x4", "--agents", "critical-path",
                      "--seeds", "1000000", "--jobs", "2", "--out", folder.path("table.txt")});
@@ -167,7 +167,7 @@ TEST_CASE("Ctrl-C during evaluate ends with 130 and leaves no file") {
 }
 
 TEST_CASE("evaluate --out replaces a file whole") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   const std::string out = folder.file("table.json", "old");
   const Answer answer = run({"evaluate", "--graph", graph, "--cluster", "uniform(2)", "--agents",

@@ -12,7 +12,7 @@ namespace doppler::testing {
 namespace {
 
 TEST_CASE("graph check says in one line that a file is sound") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("diamond.txt", kDiamond);
   const Answer answer = run({"graph", "check", file});
   CHECK(answer.exit_code == 0);
@@ -24,7 +24,7 @@ TEST_CASE("graph check says in one line that a file is sound") {
 }
 
 TEST_CASE("graph check refuses damaged files with one message that names the file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto refuse = [&](const std::string& name, const std::string& content) {
     check_refused({"graph", "check", folder.file(name, content)}, 2, {name});
   };
@@ -45,7 +45,7 @@ TEST_CASE("graph check refuses damaged files with one message that names the fil
 }
 
 TEST_CASE("graph convert keeps the graph through every format that can be read") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = folder.file("diamond.txt", kDiamond);
   const std::string json = folder.path("diamond.json");
   const std::string again = folder.path("again.txt");
@@ -66,7 +66,7 @@ TEST_CASE("graph convert keeps the graph through every format that can be read")
 }
 
 TEST_CASE("graph generate writes what the workload is, to a file or to standard output") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path("chain.json");
   const Answer answer = run({"graph", "generate", "chainmm", "--devices", "4", "--out", file});
   CHECK(answer.exit_code == 0);
@@ -81,7 +81,7 @@ TEST_CASE("graph generate writes what the workload is, to a file or to standard 
 }
 
 TEST_CASE("graph show gives statistics and the critical path on a cluster") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("diamond.txt", kDiamond);
   const auto json = run_json({"graph", "show", file, "--cluster", "uniform(2)", "--json"});
   CHECK(json["nodes"] == 4);

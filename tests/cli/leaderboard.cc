@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
 // A suite of one small task without luck and one with it, in a file.
-std::string suite_file(const Folder& folder, double seconds = 20) {
+std::string suite_file(const TemporaryFolder& folder, double seconds = 20) {
   Suite suite{.name = "small",
               .summary = "for tests",
               .seeds = {0, 1},
@@ -52,7 +52,7 @@ Words plus(Words words, const Words& more) {
 }
 
 TEST_CASE("rows that are made hold, are ranked and reported") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder);
   const std::string rows = folder.path("rows");
   const Words making = {"leaderboard", "run", "--suite", suite, "--agents", "heft,annealing",
@@ -100,7 +100,7 @@ TEST_CASE("rows that are made hold, are ranked and reported") {
 }
 
 TEST_CASE("a run that was killed goes on, and its rows are the same") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder);
   const auto making = [&](const std::string& rows) {
     return Words{"leaderboard", "run",      "--suite",
@@ -139,7 +139,7 @@ TEST_CASE("a run that was killed goes on, and its rows are the same") {
 }
 
 TEST_CASE("an agent that crashes, hangs, eats memory or lies fails its own row") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder, 4);
   const std::string rows = folder.path("rows");
   const auto begin = std::chrono::steady_clock::now();
@@ -174,7 +174,7 @@ TEST_CASE("an agent that crashes, hangs, eats memory or lies fails its own row")
 }
 
 TEST_CASE("a plugin brings agents of its own") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder);
   const std::string rows = folder.path("rows");
   const Json made = run_json({"leaderboard", "run", "--suite", suite, "--plugin",
@@ -200,7 +200,7 @@ TEST_CASE("a plugin brings agents of its own") {
 }
 
 TEST_CASE("assignments that were made elsewhere are submitted") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder);
   const std::string rows = folder.path("rows");
   Json draft = {{"format", "doppler-submission"},
@@ -284,7 +284,7 @@ TEST_CASE("every committed row holds; with one changed device none does") {
   const std::string rows = std::string(DOPPLER_SOURCE_FOLDER) + "/leaderboard/results";
   const Json answer = run_json({"leaderboard", "verify", "--all", "--rows", rows, "--json"});
   CHECK(answer["refused"].empty());
-  const Folder folder;
+  const TemporaryFolder folder;
   Words changed = {"leaderboard", "verify", "--json"};
   std::size_t n_changed = 0;
   for (const Json& result : answer["results"]) {
@@ -300,7 +300,7 @@ TEST_CASE("every committed row holds; with one changed device none does") {
 }
 
 TEST_CASE("what is no row is refused by all that read the folder, each file with its reason") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder);
   const std::string rows = folder.path("rows");
   const Words making = {"leaderboard", "run", "--suite", suite, "--agents", "heft",
@@ -332,7 +332,7 @@ TEST_CASE("what is no row is refused by all that read the folder, each file with
 }
 
 TEST_CASE("two runs do not make one row") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string suite = suite_file(folder);
   const std::string rows = folder.path("rows");
   const Words making = {"leaderboard", "run",     "--suite", suite,    "--agents",
@@ -352,7 +352,7 @@ TEST_CASE("two runs do not make one row") {
 }
 
 TEST_CASE("a table that is not its rows', and a file that is no row, are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string source = std::string(DOPPLER_SOURCE_FOLDER) + "/leaderboard/results/doppler";
   fs::copy(source, folder.path("d"), fs::copy_options::recursive);
   Json table = Json::parse(read_file(folder.path("d/table.json")));
@@ -369,7 +369,7 @@ TEST_CASE("a table that is not its rows', and a file that is no row, are refused
 }
 
 TEST_CASE("bad use of the leaderboard is told before anything runs") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string rows = folder.path("rows");
   check_refused({"leaderboard", "run", "--suite", "paper-5", "--agents", "heft"}, 2,
                 {"paper-5", "paper-4"});
@@ -410,7 +410,7 @@ class Path {
 };
 
 TEST_CASE("a run on a Ray cluster is handed to the Python package with every word") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string rows = folder.path("rows");
   const Words making = {"leaderboard", "run",    "--suite", "paper-4", "--agents",
                         "heft",        "--rows", rows,      "--ray",   "10.0.0.1:1"};
@@ -445,7 +445,7 @@ TEST_CASE("a run on a Ray cluster is handed to the Python package with every wor
 }
 
 TEST_CASE("a row of a real engine shows its spread") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Suite suite{.name = "real",
               .summary = "for tests",
               .engine = "cpu(repeats=1)",

@@ -26,14 +26,14 @@ TEST_CASE("An option whose value was forgotten does not take the next option for
 }
 
 TEST_CASE("Options that exclude each other are refused, and none is passed over in silence") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("diamond.txt", kDiamond);
   check_refused({"graph", "show", file, "--dot", "--json"}, 2, {"--dot", "--json"});
   check_refused({"graph", "show", file, "--devices", "8"}, 2, {"--devices", "--workload"});
 }
 
 TEST_CASE("A graph's output is refused before the graph is made") {
-  const Folder folder;
+  const TemporaryFolder folder;
   // A graph that cannot be made: its fault would be told if it came first.
   const std::string impossible = "chainmm(n=1,shards=100)";
   check_refused({"graph", "generate", impossible, "--to", "msr"}, 2, {"--to", "msr"});
@@ -46,7 +46,7 @@ TEST_CASE("A graph's output is refused before the graph is made") {
 }
 
 TEST_CASE("A limit on file sizes is a refusal and leaves no file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   rlimit before = {};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   rlimit small = before;
@@ -64,7 +64,7 @@ TEST_CASE("A limit on file sizes is a refusal and leaves no file") {
 TEST_CASE("A message is text, whatever bytes it tells of") {
   CHECK(cli::readable_message("a\xbb\x1b") == "a\\xbb\\x1b");
   CHECK(cli::readable_message("\u00e9\n") == "\u00e9");
-  const Folder folder;
+  const TemporaryFolder folder;
   check_refused(
       {"assign", "--task", "chainmm@" + folder.file("noise.json", "n\xbb"), "--agent", "heft"}, 2,
       {"noise.json", "\\xbb"});

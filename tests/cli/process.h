@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace doppler::testing {
 
 struct Answer {
@@ -51,23 +53,6 @@ nlohmann::json run_json(const std::vector<std::string>& arguments);
 // is one message shorter than 2000 characters that holds each of `words`.
 void check_refused(const std::vector<std::string>& arguments, int exit_code,
                    const std::vector<std::string>& words);
-
-// A new folder, removed with all its files at the end.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string path(const std::string& file) const { return path_ + "/" + file; }
-  // Writes a file and returns its path.
-  [[nodiscard]] std::string file(const std::string& name, const std::string& content) const;
-  [[nodiscard]] std::vector<std::string> names() const;
-
- private:
-  std::string path_;
-};
 
 // In the paper's text format: nodes 0 -> 1, 2 -> 3 with compute 1, 2, 3, 1 and one output of 1
 // each.

@@ -51,7 +51,7 @@ nlohmann::json checked(const std::string& root) {
 }
 
 TEST_CASE("record writes a data set that check finds whole") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string root = folder.path("data");
   const nlohmann::json made = run_json(recording(root, 12, {"--json"}));
   CHECK(made["id"] == "dopplergym/chainmm_p100x4/critical-path-v0");
@@ -75,7 +75,7 @@ TEST_CASE("record writes a data set that check finds whole") {
 }
 
 TEST_CASE("record refuses what would write over something, and tells slips") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string root = folder.path("data");
   CHECK(run(recording(root, 2)).exit_code == 0);
   check_refused(recording(root, 2), 2, {"already", "--resume", "--id"});
@@ -92,7 +92,7 @@ TEST_CASE("record refuses what would write over something, and tells slips") {
 }
 
 TEST_CASE("Threads and parts play no part in what is recorded") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK(run(recording(folder.path("a"), 9)).exit_code == 0);
   CHECK(run(recording(folder.path("b"), 9, {"--flush-episodes", "256"})).exit_code == 0);
   check_equal(folder.path("a"), folder.path("b"));
@@ -103,7 +103,7 @@ TEST_CASE("Threads and parts play no part in what is recorded") {
 // Kills a recording at random moments, again and again, and looks at what is there each time.
 void kill_and_resume(int n_kills, int n_episodes, int longest_ms, const Words& more) {
   std::mt19937 random(static_cast<unsigned>(n_kills));
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string root = folder.path("data");
   std::int64_t finished = 0;
   int n_killed = 0;
@@ -143,7 +143,7 @@ void kill_and_resume(int n_kills, int n_episodes, int longest_ms, const Words& m
   }
   REQUIRE(run(recording(root, n_episodes, {"--resume"})).exit_code == 0);
   CHECK(checked(root)["episodes"] == n_episodes);
-  const Folder other;
+  const TemporaryFolder other;
   REQUIRE(run(recording(other.path("data"), n_episodes)).exit_code == 0);
   check_equal(root, other.path("data"));
 }
@@ -158,7 +158,7 @@ TEST_CASE("The same after hundreds of kills", "[.long]") {
 }
 
 TEST_CASE("Ctrl-C ends a recording that can go on") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string root = folder.path("data");
   Process process(recording(root, 100'000));
   process.await_ready();

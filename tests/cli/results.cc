@@ -37,7 +37,7 @@ Words grid(const std::string& rows, const std::string& jobs = "2") {
 }
 
 TEST_CASE("a grid has a row for every task, agent, budget and seed that differ") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   // For each task: partner-list once, critical-path with 2 seeds, annealing with 2 x 2.
   CHECK(run_json(grid(out)) == Json({{"made", 14}, {"found", 0}}));
@@ -61,7 +61,7 @@ TEST_CASE("a grid has a row for every task, agent, budget and seed that differ")
 }
 
 TEST_CASE("rows of other engine settings lie beside the others and replay with theirs") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   const Words plain = {"results", "run", "--tasks", "ffnn@p100x4", "--agents", "heft",
                        "--seeds", "2",   "--rows",  out,           "--json"};
@@ -90,7 +90,7 @@ TEST_CASE("rows of other engine settings lie beside the others and replay with t
 }
 
 TEST_CASE("a grid makes only the rows that its folder lacks, the same on any number of threads") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   run_json(grid(out));
   auto before = rows_in(out);
@@ -108,7 +108,7 @@ TEST_CASE("a grid makes only the rows that its folder lacks, the same on any num
 }
 
 TEST_CASE("the table is the medians of the rows, as text and as Markdown") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   REQUIRE(run({"results", "run", "--tasks", "published/ffnn", "--agents", "rule-search,annealing",
                "--evaluations", "10", "--seeds", "3", "--rows", out})
@@ -134,7 +134,7 @@ TEST_CASE("the table is the medians of the rows, as text and as Markdown") {
 }
 
 TEST_CASE("plot draws a picture a task") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   run_json(grid(out));
   const Answer answer = run({"results", "plot", "--rows", out, "--out", folder.path("curves")});
@@ -145,7 +145,7 @@ TEST_CASE("plot draws a picture a task") {
 }
 
 TEST_CASE("Ctrl-C during a grid leaves whole rows, from which it goes on") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   const Words line = {"results",       "run",  "--tasks", "ffnn@p100x4", "--agents", "annealing",
                       "--evaluations", "2000", "--seeds", "40",          "--jobs",   "2",
@@ -165,7 +165,7 @@ TEST_CASE("Ctrl-C during a grid leaves whole rows, from which it goes on") {
 }
 
 TEST_CASE("a row that fails does not stop the others") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   for (int repeat = 0; repeat < 2; ++repeat) {
     const Answer answer = run_of_tests({"results", "run", "--tasks", "ffnn@p100x4", "--agents",
@@ -179,7 +179,7 @@ TEST_CASE("a row that fails does not stop the others") {
 }
 
 TEST_CASE("results refuses what it does not know, and rows that are not what they seem") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("rows");
   const auto with = [&](const std::string& task, const std::string& agent) {
     return Words{"results", "run", "--tasks", task, "--agents", agent, "--rows", out};

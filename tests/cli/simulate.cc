@@ -10,7 +10,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 struct Diamond {
-  Folder folder;
+  TemporaryFolder folder;
   std::string graph = folder.file("diamond.txt", kDiamond);
 
   // The command line that simulates an assignment on two devices, and more words.
@@ -91,7 +91,7 @@ TEST_CASE("simulate takes every engine setting") {
 }
 
 TEST_CASE("simulate names the device that has too little memory, in valid JSON") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("large.json", [] {
     const Answer made = run({"graph", "generate", "chainmm(n=200000)"});
     return made.out;

@@ -64,7 +64,7 @@ void check_consistent(const Json& trace, double makespan) {
 }
 
 TEST_CASE("trace shows each node and transfer once, at the times of the simulation") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   const std::string file = folder.file("a.json", "{\"assignment\": [0, 0, 1, 0]}");
   const Json trace = trace_of({"--graph", graph, "--cluster", "uniform(2)", "--network",
@@ -99,7 +99,7 @@ TEST_CASE("trace is consistent for every network, with several slots and placed 
 }
 
 TEST_CASE("trace shows raw costs at a readable scale and writes a file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph =
       folder.file("raw.txt", "3\n2\n0\n1\n1000000000000,4000000000000\n1000000000000,1\n");
   const std::string out = folder.path("trace.json");

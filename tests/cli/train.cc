@@ -70,7 +70,7 @@ std::map<std::string, std::string> outcome(const std::string& folder) {
 }
 
 TEST_CASE("train tells what it came to, and its assignment gives that makespan") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("run");
   const Json json =
       answer_json(training("test-learner", out, {"--evaluations", "60", "--seed", "4", "--json"}));
@@ -91,7 +91,7 @@ TEST_CASE("train tells what it came to, and its assignment gives that makespan")
 }
 
 TEST_CASE("a run that has finished says so when it is resumed") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Words line = training("test-learner", folder.path("run"), {"--evaluations", "20"});
   const Answer first = run_of_tests(line);
   CHECK(first.exit_code == 0);
@@ -105,7 +105,7 @@ TEST_CASE("a run that has finished says so when it is resumed") {
 }
 
 TEST_CASE("kill -9 at any moment loses no more than what came after the last checkpoint") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Words options = {"--evaluations", "600", "--checkpoint-every", "2"};
   const std::string agent = "test-learner(pause=0.0005)";
   const std::string whole = folder.path("whole");
@@ -146,7 +146,7 @@ TEST_CASE("kill -9 at any moment loses no more than what came after the last che
 }
 
 TEST_CASE("Ctrl-C ends a run with a checkpoint and says how to go on") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string agent = "test-learner(pause=0.001)";
   const std::string whole = folder.path("whole");
   REQUIRE(run_of_tests(training(agent, whole, {"--evaluations", "2000"})).exit_code == 0);
@@ -173,7 +173,7 @@ TEST_CASE("Ctrl-C ends a run with a checkpoint and says how to go on") {
 }
 
 TEST_CASE("a second Ctrl-C ends an update that hangs, and the checkpoint before it stays") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("run");
   Process process(training("test-learner(fault=hang,at=6)", out, {"--checkpoint-every", "5"}), "",
                   DOPPLER_COMMAND_OF_TESTS);
@@ -189,7 +189,7 @@ TEST_CASE("a second Ctrl-C ends an update that hangs, and the checkpoint before 
 }
 
 TEST_CASE("a loss that is not finite is reported and exits with 1") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("run");
   const Words line = training("test-learner(fault=nan,at=8)", out, {"--checkpoint-every", "3"});
   check_refused_of_tests(line, 1, {"update 8", "nan", "update 6", out});
@@ -197,7 +197,7 @@ TEST_CASE("a loss that is not finite is reported and exits with 1") {
 }
 
 TEST_CASE("options go before the configuration's fields") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Json written = {{"agent", "test-learner(batch=2)"},
                         {"tasks", {"chainmm@p100x4"}},
                         {"seed", 9},
@@ -223,7 +223,7 @@ TEST_CASE("options go before the configuration's fields") {
 }
 
 TEST_CASE("a graph of one's own is trained on, from any folder") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string graph = folder.file("diamond.txt", kDiamond);
   const std::string out = folder.path("run");
   const Words line = {"train",      "--agent",   "test-learner", "--graph", graph, "--cluster",
@@ -237,7 +237,7 @@ TEST_CASE("a graph of one's own is trained on, from any folder") {
 }
 
 TEST_CASE("several tasks get a file each") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Json json =
       answer_json({"train", "--agent", "test-learner", "--tasks", "published/ffnn,chainmm@p100x4",
                    "--evaluations", "24", "--out", folder.path("run"), "--json"});
@@ -252,7 +252,7 @@ TEST_CASE("several tasks get a file each") {
 }
 
 TEST_CASE("train refuses what it cannot do before it makes a folder") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("run");
   const auto refused = [&](const Words& more, const Words& words) {
     check_refused_of_tests(with({"train", "--out", out}, more), 2, words);
@@ -281,7 +281,7 @@ TEST_CASE("train refuses what it cannot do before it makes a folder") {
 }
 
 TEST_CASE("a task of the test split is trained on only by name") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Words line = {"train",         "--agent", "test-learner", "--task",          "ffnn@mesh",
                       "--evaluations", "8",       "--out",        folder.path("run")};
   check_refused_of_tests(line, 2, {"ffnn@mesh", "test split", "--allow-test-tasks"});
@@ -293,7 +293,7 @@ TEST_CASE("a task of the test split is trained on only by name") {
 }
 
 TEST_CASE("a run that goes on refuses other options") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string out = folder.path("run");
   REQUIRE(run_of_tests(training("test-learner", out, {"--seconds", "0"})).exit_code == 0);
   const Words resume = {"train", "--resume", "--out", out};

@@ -18,38 +18,12 @@
 
 #include "graphs/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace doppler {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that is removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "doppler-file-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  [[nodiscard]] std::string at(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::size_t n_files() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-  [[nodiscard]] fs::path path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Root may read and write everything: as long as this lives, root acts as the user "nobody".
 class OrdinaryUser {
@@ -86,21 +60,21 @@ mode_t mode_of(const std::string& path) {
 }
 
 TEST_CASE("What was written is read back, byte for byte") {
-  const TemporaryFolder folder;
-  const std::string path = folder.at("file");
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("file");
   std::string bytes;
   for (int i = 0; i < 100000; ++i) bytes += static_cast<char>(i * 37 % 256);
   for (const std::string& content :
        {std::string(), std::string("a"), std::string("a\0b\r\n", 5), bytes}) {
     write_file(path, content);
     CHECK(read_file(path) == content);
-    CHECK(folder.n_files() == 1);
+    CHECK(folder.names().size() == 1);
   }
 }
 
 TEST_CASE("A file beyond the limit is refused") {
-  const TemporaryFolder folder;
-  const std::string path = folder.at("file");
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("file");
   write_file(path, "12345");
   CHECK(read_file(path, 5) == "12345");
   check_refused(path, [&] { (void)read_file(path, 4); });
@@ -112,29 +86,29 @@ TEST_CASE("A file whose size the system does not know is read to its end") {
 }
 
 TEST_CASE("Missing files and folders, folders, pipes and devices are refused") {
-  const TemporaryFolder folder;
-  const std::string pipe = folder.at("pipe");
+  const testing::TemporaryFolder folder;
+  const std::string pipe = folder.path("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  write_file(folder.at("file"), "x");
-  for (const std::string& path : {folder.at("none"), folder.at("none/file"), folder.path().string(),
-                                  pipe, std::string("/dev/null"), folder.at("file/inner")}) {
+  write_file(folder.path("file"), "x");
+  for (const std::string& path : {folder.path("none"), folder.path("none/file"), folder.path(),
+                                  pipe, std::string("/dev/null"), folder.path("file/inner")}) {
     check_refused(path, [&] { (void)read_file(path); });
   }
   for (const std::string& path :
-       {folder.at("none/file"), folder.path().string(), pipe, std::string("/dev/null"),
-        folder.at("file/inner"), folder.at(std::string(300, 'n'))}) {
+       {folder.path("none/file"), folder.path(), pipe, std::string("/dev/null"),
+        folder.path("file/inner"), folder.path(std::string(300, 'n'))}) {
     check_refused(path, [&] { write_file(path, "x"); });
   }
   CHECK_THROWS_AS(read_file(""), RunError);
   CHECK_THROWS_AS(write_file("", "x"), RunError);
   CHECK_THROWS_AS(read_file(std::string("a\0b", 3)), RunError);
-  CHECK(folder.n_files() == 2);
+  CHECK(folder.names().size() == 2);
 }
 
 TEST_CASE("No permission is a refusal") {
   const OrdinaryUser user;
-  const TemporaryFolder folder;
-  const std::string path = folder.at("file");
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("file");
   write_file(path, "old");
   fs::permissions(path, fs::perms::none);
   check_refused(path, [&] { (void)read_file(path); });
@@ -146,8 +120,8 @@ TEST_CASE("No permission is a refusal") {
 }
 
 TEST_CASE("A write that fails leaves the old file and no other") {
-  const TemporaryFolder folder;
-  const std::string path = folder.at("file");
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("file");
   write_file(path, "old");
   // The limit on file sizes makes the write fail half-way.
   rlimit before = {};
@@ -166,18 +140,18 @@ TEST_CASE("A write that fails leaves the old file and no other") {
   std::signal(SIGXFSZ, old_handler);
   CHECK(message.starts_with(path + ": cannot write: "));
   CHECK(read_file(path) == "old");
-  CHECK(folder.n_files() == 1);
+  CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("A write keeps the permissions of the old file and follows a symbolic link") {
-  const TemporaryFolder folder;
-  const std::string path = folder.at("file");
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("file");
   write_file(path, "old");
   const mode_t mask = ::umask(0);
   ::umask(mask);
   CHECK(mode_of(path) == (0666 & ~mask));
   REQUIRE(::chmod(path.c_str(), 0640) == 0);
-  const std::string link = folder.at("link");
+  const std::string link = folder.path("link");
   fs::create_symlink("file", link);
   write_file(link, "new");
   CHECK(fs::is_symlink(link));
@@ -186,47 +160,47 @@ TEST_CASE("A write keeps the permissions of the old file and follows a symbolic 
 }
 
 TEST_CASE("A write through links to a file that is not there yet makes it, and keeps the links") {
-  const TemporaryFolder folder;
-  fs::create_symlink("inner", folder.at("outer"));
-  fs::create_symlink(folder.at("file"), folder.at("inner"));
-  write_file(folder.at("outer"), "new");
-  CHECK(fs::is_symlink(folder.at("outer")));
-  CHECK(fs::is_symlink(folder.at("inner")));
-  CHECK(!fs::is_symlink(folder.at("file")));
-  CHECK(read_file(folder.at("file")) == "new");
-  CHECK(folder.n_files() == 3);
+  const testing::TemporaryFolder folder;
+  fs::create_symlink("inner", folder.path("outer"));
+  fs::create_symlink(folder.path("file"), folder.path("inner"));
+  write_file(folder.path("outer"), "new");
+  CHECK(fs::is_symlink(folder.path("outer")));
+  CHECK(fs::is_symlink(folder.path("inner")));
+  CHECK(!fs::is_symlink(folder.path("file")));
+  CHECK(read_file(folder.path("file")) == "new");
+  CHECK(folder.names().size() == 3);
 
-  fs::create_symlink("none/file", folder.at("nowhere"));
-  fs::create_symlink("circle", folder.at("circle"));
+  fs::create_symlink("none/file", folder.path("nowhere"));
+  fs::create_symlink("circle", folder.path("circle"));
   for (const char* name : {"nowhere", "circle"}) {
-    check_refused(folder.at(name), [&] { write_file(folder.at(name), "x"); });
-    CHECK(fs::is_symlink(folder.at(name)));
+    check_refused(folder.path(name), [&] { write_file(folder.path(name), "x"); });
+    CHECK(fs::is_symlink(folder.path(name)));
   }
-  CHECK(folder.n_files() == 5);
+  CHECK(folder.names().size() == 5);
 }
 
 TEST_CASE("A name as long as the system takes can be written, a longer one is refused") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   for (const std::size_t length : {240, 241, 248, 249, 255}) {
-    const std::string path = folder.at(std::string(length, 'n'));
+    const std::string path = folder.path(std::string(length, 'n'));
     for (const char* content : {"first", "second"}) {
       write_file(path, content);
       CHECK(read_file(path) == content);
     }
     REQUIRE(fs::remove(path));
-    CHECK(folder.n_files() == 0);
+    CHECK(folder.names().size() == 0);
   }
-  const std::string path = folder.at(std::string(256, 'n'));
+  const std::string path = folder.path(std::string(256, 'n'));
   check_refused(path, [&] { write_file(path, "x"); });
 }
 
 TEST_CASE("A write into a folder that is missing names the folder") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   try {
-    write_file(folder.at("none/file"), "x");
+    write_file(folder.path("none/file"), "x");
     FAIL("no error");
   } catch (const RunError& error) {
-    CHECK(std::string(error.what()).find("no folder '" + folder.at("none") + "'") !=
+    CHECK(std::string(error.what()).find("no folder '" + folder.path("none") + "'") !=
           std::string::npos);
   }
 }
@@ -254,12 +228,12 @@ class StandardInput {
 };
 
 TEST_CASE("Standard input is read to its end, and refused where it cannot be") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   std::string content(300000, 'x');
   content += '\0';
-  write_file(folder.at("file"), content);
+  write_file(folder.path("file"), content);
   {
-    const StandardInput input(::open(folder.at("file").c_str(), O_RDONLY));
+    const StandardInput input(::open(folder.path("file").c_str(), O_RDONLY));
     CHECK(read_standard_input() == content);
     CHECK(read_standard_input().empty());
   }

@@ -1,36 +1,13 @@
 // Folders and episodes for the tests of recordings.
 #pragma once
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "datasets/trajectories/episode_encoder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace doppler::testing {
-
-// A new folder, removed with everything in it at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "doppler-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // An episode of `n_steps` steps whose observation counts them, on from the seed.
 inline Episode counting_episode(std::uint64_t seed, int n_steps) {
