@@ -213,6 +213,9 @@ def fork_with(keys: list[str], memory: float, prepare: Callable[[], None]) -> tu
     try:
         os.setpgid(0, 0)
         os.close(source)
+        # What an agent prints is no part of the run's output.
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
         prepare()
         _core.leaderboard_serve(keys, target, memory)
     finally:

@@ -168,6 +168,22 @@ def test_what_an_object_does_wrong_fails_its_own_row(suite, tmp_path):
     assert "99" in reasons["illegal"]
 
 
+class Talks(Earliest):
+    def act(self, observation, info):
+        print("from Python")
+        os.write(1, b"from elsewhere\n")
+        return super().act(observation, info)
+
+
+def test_what_an_object_prints_is_no_output_of_the_run(suite, tmp_path, capfd):
+    print("before", end="")  # may lie in a buffer that the processes inherit
+    leaderboard.run(suite, {"talks": Talks()}, rows=tmp_path / "rows", tiers=[1])
+    out, err = capfd.readouterr()
+    assert out == "before"
+    assert "from Python" in err
+    assert "from elsewhere" in err
+
+
 def test_a_file_with_an_agent_is_the_command(suite, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
