@@ -69,9 +69,13 @@ DopplerPolicy DopplerPolicy::parse(std::string_view content, const std::string& 
     throw ParseError(source + ": this policy does not say how many heads it has");
   }
   const auto n_heads = found->get<std::int64_t>();
-  const PolicyArray& array = file.array("heads", {n_heads, n_weights}, source);
-  for (auto row = array.values.begin(); row != array.values.end(); row += n_weights) {
-    policy.heads.emplace_back(row, row + n_weights);
+  const bool is_pulled = std::ranges::any_of(file.arrays, [&](const PolicyArray& array) {
+    return array.name == "heads" && array.shape == std::vector{n_heads, n_weights + 1};
+  });
+  const std::int64_t width = is_pulled ? n_weights + 1 : n_weights;
+  const PolicyArray& array = file.array("heads", {n_heads, width}, source);
+  for (auto row = array.values.begin(); row != array.values.end(); row += width) {
+    policy.heads.emplace_back(row, row + width);
   }
   const std::int64_t n_gated = policy.network.options().n_heads;
   if (n_gated != 0 && n_gated != n_heads) {
@@ -86,12 +90,15 @@ std::string DopplerPolicy::text() const { return policy_text(network, heads); }
 std::string policy_text(const DopplerNetwork& network, std::span<const Head> heads) {
   PolicyFile file{.kind = kKind, .arrays = {}};
   network.write(file);
-  PolicyArray array{.name = "heads",
-                    .shape = {static_cast<std::int64_t>(heads.size()),
-                              static_cast<std::int64_t>(heads.front().size())},
-                    .values = {}};
+  std::size_t width = 0;
+  for (const Head& head : heads) width = std::max(width, head.size());
+  PolicyArray array{
+      .name = "heads",
+      .shape = {static_cast<std::int64_t>(heads.size()), static_cast<std::int64_t>(width)},
+      .values = {}};
   for (const Head& head : heads) {
-    for (double weight : head) array.values.push_back(static_cast<float>(weight));
+    for (double weight : head.size() < width ? pulled(head, 0) : head)
+      array.values.push_back(static_cast<float>(weight));
   }
   file.arrays.push_back(std::move(array));
   file.extra["n_heads"] = heads.size();
@@ -99,8 +106,9 @@ std::string policy_text(const DopplerNetwork& network, std::span<const Head> hea
 }
 
 std::vector<EstimateFeatures> estimate_heads(std::shared_ptr<const PlacementModel> model,
-                                             const Latents& latents, std::span<const Head> heads) {
-  HeadRollout rollout(model, latents);
+                                             const Latents& latents, std::span<const Head> heads,
+                                             std::span<const DeviceId> pattern) {
+  HeadRollout rollout(model, latents, pattern);
   std::vector<double> estimates;
   std::vector<Demand> demands;
   for (const Head& head : heads) {

@@ -30,7 +30,8 @@ std::string policy_text(const DopplerNetwork& network, std::span<const Head> hea
 
 // What the gate is told of each head; no engine is run.
 std::vector<EstimateFeatures> estimate_heads(std::shared_ptr<const PlacementModel> model,
-                                             const Latents& latents, std::span<const Head> heads);
+                                             const Latents& latents, std::span<const Head> heads,
+                                             std::span<const DeviceId> pattern = {});
 // Indices of the policy's heads, the one that promises most first.
 std::vector<std::size_t> order_heads(const DopplerPolicy& policy,
                                      const std::shared_ptr<const PlacementModel>& model,

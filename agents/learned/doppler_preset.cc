@@ -56,6 +56,9 @@ class DopplerAgent : public Agent {
     for (Head& head : policy_->heads) fix_half(options_.search.half, head);
     const std::size_t head = order_heads(*policy_, model_, inputs, latents)[0];
     write_node_weights(policy_->heads[head], latents, weights_);
+    const double pull = pull_of(policy_->heads[head]);
+    pattern_ = pull > 0 ? pattern_of(model_) : std::vector<DeviceId>();
+    rule_->pull_to(pattern_, pull * model_->time_scale());
     first_step_ = true;
   }
 
@@ -102,6 +105,7 @@ class DopplerAgent : public Agent {
   std::shared_ptr<const PlacementModel> model_;
   std::optional<LinearRule> rule_;
   std::vector<RuleWeights> weights_;
+  std::vector<DeviceId> pattern_;
   bool first_step_ = true;
   std::size_t n_followed_ = 0;
 };

@@ -40,6 +40,7 @@ DopplerTrainer::DopplerTrainer(DopplerTrainerOptions options, const TrainProblem
       policy_(std::move(policy)),
       gradient_(model_) {
   for (Head& head : policy_.heads) fix_half(options_.search.half, head);
+  if (options_.search.half == HeadHalf::both) pattern_ = pattern_of(model_);
   check_doppler_options(run_);
   if (run_.max_evaluations < 1) {
     throw UsageError("doppler has no number of episodes of its own; give --evaluations");
@@ -85,14 +86,29 @@ void DopplerTrainer::start_search() {
       static_cast<std::size_t>(std::max<std::int64_t>(1, run_.max_evaluations / kFirstShare));
   if (policy_.network.options().n_heads > 0 && first.size() > most) first.resize(most);
   // Without stage II: what it starts from is measured, once.
-  const std::int64_t n_evaluations = has_stage(run_, 2) ? run_.max_evaluations : 1;
+  const bool searches = has_stage(run_, 2);
+  const std::int64_t n_evaluations = searches ? run_.max_evaluations : 1;
+  if (searches && !pattern_.empty()) {
+    Head copy = pulled(first.front(), kFullPull);
+    if (n_evaluations > 1 || promises_more(copy, first.front(), latents)) {
+      first.insert(first.begin(), std::move(copy));
+    }
+  }
   search_.emplace(model_, std::move(latents), std::move(first),
                   AssignOptions{.seed = run_.seed,
                                 .max_evaluations = n_evaluations,
                                 .max_seconds = run_.max_seconds,
                                 .on_better = run_.on_better});
+  search_->set_pattern(pattern_);
   search_->set_options(options_.search);
   search_->set_threads(pool_.get());
+}
+
+bool DopplerTrainer::promises_more(const Head& pattern, const Head& head,
+                                   const Latents& latents) const {
+  const std::vector<Head> both = {head, pattern};
+  const auto estimates = estimate_heads(model_, latents, both, pattern_);
+  return estimates[1][0] < estimates[0][0];
 }
 
 void DopplerTrainer::start_online() {
@@ -108,6 +124,7 @@ void DopplerTrainer::start_online() {
       OnlineSearchOptions{.engine = run_.engine,
                           .max_executions = run_.max_executions,
                           .max_regret = run_.max_regret,
+                          .pattern = pattern_,
                           .seed = run_.seed});
 }
 
@@ -180,7 +197,7 @@ Decision DopplerTrainer::best(std::size_t /*task*/) const {
   }
   if (search_ && search_->evaluations().n_used() > 0) return search_->decision();
   const Latents latents = policy_.network.latents(inputs_);
-  HeadRollout rollout(model_, latents);
+  HeadRollout rollout(model_, latents, pattern_);
   const auto devices = rollout.decide(imitation_ ? imitating_head() : policy_.heads[0]);
   return {.assignment = Assignment{{devices.begin(), devices.end()}}};
 }

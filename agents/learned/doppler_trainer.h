@@ -26,9 +26,10 @@ struct DopplerTrainerOptions {
 // a named teacher the linear rules of partner-list and of critical-path stand for it: they are
 // heads themselves, so nothing needs to be learnt; with stage I alone it is critical-path.
 // Demonstrations take the place of any teacher. Stage II
-// is HeadSearch; the network stays as stage I or the initial policy has it, so that heads that were
-// measured keep their makespans. Stage III is OnlineSearch, from what stage II has come to, or
-// without it from what the first head decides.
+// is HeadSearch, which measures the pattern of the heads first (with one evaluation it measures
+// that or the first head, whichever promises more); the network stays as stage I or the initial
+// policy has it, so that heads that were measured keep their makespans. Stage III is OnlineSearch,
+// from what stage II has come to, or without it from what the first head decides.
 class DopplerTrainer : public Trainer {
  public:
   // Requires a problem of one task.
@@ -47,12 +48,16 @@ class DopplerTrainer : public Trainer {
   void start_search();
   void start_online();
   [[nodiscard]] Head imitating_head() const;
+  // Whether the pattern is estimated to be faster than what the head decides; no engine is run.
+  [[nodiscard]] bool promises_more(const Head& pattern, const Head& head,
+                                   const Latents& latents) const;
 
   DopplerTrainerOptions options_;
   TrainOptions run_;
   std::shared_ptr<const PlacementModel> model_;
   NetworkInputs inputs_;
   DopplerPolicy policy_;
+  std::vector<DeviceId> pattern_;  // empty for one policy alone
   std::unique_ptr<ThreadPool> pool_;
 
   std::int64_t n_imitation_updates_ = 0;  // in all

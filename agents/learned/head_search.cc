@@ -17,6 +17,9 @@ constexpr double kPlainShare = 0.5;         // of mutations that leave the rows 
 constexpr double kStepRange = 2;            // step sizes are exp(-this) to 1
 constexpr double kLeastScale = 0.4;         // a step is relative to the weight's size plus this
 constexpr double kLatentScale = 0.5;        // steps of the rows of latents over those of row 0
+constexpr double kPullStep = 1.5;           // of the logarithm of a pull
+constexpr double kPullShare = 0.7;          // of mutations of a pulled head that change it
+constexpr double kMostPull = 1;             // of a child, before its step; time scales
 constexpr int kTries = 10;                  // for a child whose assignment was not measured before
 constexpr std::int64_t kMaxRepeats = 8;     // batches without news before old ones count again
 constexpr std::int64_t kImproveBatch = 64;  // moves an update
@@ -49,7 +52,9 @@ class HeadSearch::Lease {
         search.rollouts_.pop_back();
       }
     }
-    if (!rollout_) rollout_ = std::make_unique<HeadRollout>(search.model_, search.latents_);
+    if (!rollout_) {
+      rollout_ = std::make_unique<HeadRollout>(search.model_, search.latents_, search.pattern_);
+    }
   }
   ~Lease() {
     const std::scoped_lock lock(search_->rollouts_mutex_);
@@ -193,8 +198,11 @@ void HeadSearch::make_child(Child& child, HeadRollout& rollout) const {
   Draws draws(child.seed);
   for (int i = 0; i < kTries && !child.is_new; ++i) {
     child.head = draw_parent(draws);
+    double pull = pull_of(child.head);
+    child.head.resize(n_row_weights());
     if (parents_.size() > 1 && draws.uniform() < kCrossShare) {
       const Head& other = draw_parent(draws);
+      if (!pattern_.empty() && draws.below(2) == 0) pull = pull_of(other);
       const bool mean = draws.below(2) == 0;
       for (std::size_t k = 0; k < child.head.size(); ++k) {
         if (mean) {
@@ -205,6 +213,11 @@ void HeadSearch::make_child(Child& child, HeadRollout& rollout) const {
       }
     }
     mutate(child.head, draws);
+    if (!pattern_.empty() && pull > 0) {
+      pull = std::min(pull, kMostPull);
+      if (draws.uniform() < kPullShare) pull *= std::exp(kPullStep * normal(draws));
+      child.head = pulled(std::move(child.head), pull);
+    }
     const auto assignment = rollout.decide(child.head);
     child.assignment.assign(assignment.begin(), assignment.end());
     child.estimate = rollout.estimate();
@@ -217,6 +230,9 @@ const Head& HeadSearch::draw_parent(Draws& draws) const {
   return parents_[static_cast<std::size_t>(u * u * static_cast<double>(parents_.size()))].head;
 }
 
+std::size_t HeadSearch::n_row_weights() const { return (1 + latents_.n_latents) * kRuleWeights; }
+
+// Of rows alone.
 void HeadSearch::mutate(Head& head, Draws& draws) const {
   const bool plain = latents_.n_latents == 0 || draws.uniform() < kPlainShare;
   const std::size_t n_weights = plain ? kRuleWeights : head.size();

@@ -1,11 +1,12 @@
 // Stage II of `doppler`: exploration in the parameter space of the heads, then improvement of the
 // best assignment by small moves; each measured assignment is one evaluation.
 //
-// A steady-state evolution strategy as in agents/search/rule_search.cc, with three differences. A
-// head has rows for the network's latents, so that weights differ between nodes. Of a few children
-// only the one is measured whose partial schedule promises most: the policy's own estimate, which
-// costs no run of the engine. And the last part of a long run anneals the best assignment (moves
-// of agents/search/moves.h).
+// A steady-state evolution strategy as in agents/search/rule_search.cc, with these differences. A
+// head has rows for the network's latents, so that weights differ between nodes, and may be pulled
+// to an assignment from elsewhere (policy_heads.h), so that the search goes on from it in the space
+// of policies. Of a few children only the one is measured whose partial schedule promises most: the
+// policy's own estimate, which costs no run of the engine. And the last part of a long run anneals
+// the best assignment (moves of agents/search/moves.h).
 //
 // Where a task has luck (noise, random choice), what is best by the luck of the seed was lucky in
 // part. The last evaluations then measure the best few assignments again, by other lucks, and the
@@ -18,6 +19,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "agents/draws.h"
@@ -57,6 +59,8 @@ class HeadSearch {
   HeadSearch(std::shared_ptr<const PlacementModel> model, Latents latents, std::vector<Head> first,
              const AssignOptions& options);
 
+  // What heads are pulled to, [n_nodes]; before the first update. Empty: nothing.
+  void set_pattern(std::vector<DeviceId> pattern) { pattern_ = std::move(pattern); }
   void set_options(const HeadSearchOptions& options) { options_ = options; }
   void set_threads(ThreadPool* pool) { pool_ = pool; }  // nullptr: the caller's thread alone
 
@@ -102,6 +106,7 @@ class HeadSearch {
   void improve();
   void make_child(Child& child, HeadRollout& rollout) const;
   [[nodiscard]] const Head& draw_parent(Draws& draws) const;
+  [[nodiscard]] std::size_t n_row_weights() const;  // of a head, without its pull
   void mutate(Head& head, Draws& draws) const;
   void add_parent(const Head& head, double makespan);
   [[nodiscard]] double improve_share() const;
@@ -111,6 +116,7 @@ class HeadSearch {
   std::shared_ptr<const PlacementModel> model_;
   Latents latents_;
   std::vector<Head> first_;  // not measured yet
+  std::vector<DeviceId> pattern_;
   HeadSearchOptions options_;
   std::int64_t max_evaluations_;
   ThreadPool* pool_ = nullptr;

@@ -168,9 +168,10 @@ bool OnlineSearch::find_candidates(const std::shared_ptr<const PlacementModel>& 
   const Latents latents = network_->latents(NetworkInputs(*corrected));
   HeadSearch search(corrected, latents, heads_,
                     {.seed = draws_.next(), .max_evaluations = n_evaluations});
+  search.set_pattern(options_.pattern);
   while (search.update()) {
   }
-  HeadRollout rollout(corrected, latents);
+  HeadRollout rollout(corrected, latents, options_.pattern);
   heads_.clear();
   for (const HeadSearch::Parent& parent : search.parents()) {
     if (heads_.size() == kHeadsKept) break;

@@ -1,6 +1,9 @@
 #include "agents/learned/policy_heads.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "agents/agent.h"
 
 namespace doppler {
 
@@ -8,6 +11,16 @@ Head plain_head(const RuleWeights& weights, std::size_t n_latents) {
   Head head((1 + n_latents) * kRuleWeights, 0.0);
   std::copy(weights.begin(), weights.end(), head.begin());
   return head;
+}
+
+Head pulled(Head head, double pull) {
+  head.resize(head.size() / kRuleWeights * kRuleWeights);
+  head.push_back(pull);
+  return head;
+}
+
+std::vector<DeviceId> pattern_of(const std::shared_ptr<const PlacementModel>& model) {
+  return make_agent("enumerative")->decide(model, {}).assignment.devices;
 }
 
 RuleWeights critical_path_weights() {
@@ -38,8 +51,10 @@ void write_node_weights(const Head& head, const Latents& latents, std::span<Rule
   }
 }
 
-HeadRollout::HeadRollout(std::shared_ptr<const PlacementModel> model, const Latents& latents)
+HeadRollout::HeadRollout(std::shared_ptr<const PlacementModel> model, const Latents& latents,
+                         std::span<const DeviceId> pattern)
     : latents_(&latents),
+      pattern_(pattern),
       rule_(model),
       schedule_(model),
       weights_(model->n_nodes()),
@@ -51,6 +66,7 @@ std::span<const DeviceId> HeadRollout::decide(const Head& head) & {
   write_node_weights(head, *latents_, weights_);
   schedule_.reset();
   order_.clear();
+  rule_.pull_to(pattern_, pull_of(head) * schedule_.model().time_scale());
   rule_.begin(weights_, schedule_);
   while (!schedule_.complete()) {
     const NodeId node = rule_.select();

@@ -8,6 +8,10 @@
 //   weights(v) = head[0] + sum over k of z_k(v) head[k].
 // SEL scores a candidate by its node features times weights(v), PLC a device by the device features
 // times weights(v), less is better. With latents off (all zero) that is the linear rule.
+//
+// A head may be pulled to a pattern, which is an assignment that somebody else made: behind its
+// rows it has one weight more, the pull, in time scales of the task, and a node's device in the
+// pattern costs so much less. Without a pattern it is the same head without a pull.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +23,7 @@
 
 namespace doppler {
 
-// Weights of a head, [1 + n_latents, kRuleWeights], row by row.
+// Weights of a head, [1 + n_latents, kRuleWeights], row by row; then the pull, if it has one.
 using Head = std::vector<double>;
 
 // What the network says of the nodes of one task; [n_nodes, n_latents] each.
@@ -32,6 +36,17 @@ struct Latents {
 
 // A head that is `weights` for every node.
 Head plain_head(const RuleWeights& weights, std::size_t n_latents);
+// The pull; 0 for a head without.
+inline double pull_of(const Head& head) {
+  return head.size() % kRuleWeights == 1 ? head.back() : 0;
+}
+// The same head with this pull.
+Head pulled(Head head, double pull);
+// A pull that no sum of device features outweighs: the head decides the pattern.
+inline constexpr double kFullPull = 1e6;
+// The pattern of `doppler`: the assignment of the agent enumerative, which runs no engine.
+std::vector<DeviceId> pattern_of(const std::shared_ptr<const PlacementModel>& model);
+
 // The weights that are learnt: all, or those of one policy; then the other policy is the rule of
 // critical-path (largest b-level; earliest start), for every node.
 enum class HeadHalf : std::uint8_t { both, select, place };
@@ -50,8 +65,9 @@ void write_node_weights(const Head& head, const Latents& latents, std::span<Rule
 // Plays greedy episodes of one task. No allocation after construction. One thread.
 class HeadRollout {
  public:
-  // The latents must outlive it.
-  HeadRollout(std::shared_ptr<const PlacementModel> model, const Latents& latents);
+  // The latents and the pattern, [n_nodes] or empty, must outlive it.
+  HeadRollout(std::shared_ptr<const PlacementModel> model, const Latents& latents,
+              std::span<const DeviceId> pattern = {});
 
   // The device of each node, valid until the next call.
   std::span<const DeviceId> decide(const Head& head) &;
@@ -63,6 +79,7 @@ class HeadRollout {
 
  private:
   const Latents* latents_;
+  std::span<const DeviceId> pattern_;
   LinearRule rule_;
   PartialSchedule schedule_;
   std::vector<RuleWeights> weights_;

@@ -192,6 +192,7 @@ DeviceId LinearRule::place(const PartialSchedule& schedule, NodeId node) {
       cost_[d] += weight * device_features_[i * n_devices + d];
     }
   }
+  if (!pattern_.empty()) cost_[pattern_[node.index()].index()] -= pull_;
   const auto best = std::min_element(cost_.begin(), cost_.end());
   return DeviceId(best - cost_.begin());
 }

@@ -104,6 +104,12 @@ class LinearRule {
   void begin(const RuleWeights& weights, const PartialSchedule& schedule);
   // The same with weights of its own for each node, [n_nodes], which must outlive the episode.
   void begin(std::span<const RuleWeights> node_weights, const PartialSchedule& schedule);
+  // From now on place() takes `seconds` off the cost of the node's device in `pattern`, [n_nodes],
+  // which must outlive the episodes; an empty one: no more.
+  void pull_to(std::span<const DeviceId> pattern, double seconds) {
+    pattern_ = pattern;
+    pull_ = seconds;
+  }
   [[nodiscard]] NodeId select() const { return heap_.front(); }
   DeviceId place(const PartialSchedule& schedule, NodeId node);
   void placed(const PartialSchedule& schedule, NodeId node);
@@ -127,6 +133,8 @@ class LinearRule {
   RuleFeatures features_;
   RuleWeights weights_ = {};  // of every node, unless each has its own:
   std::span<const RuleWeights> node_weights_ = {};
+  std::span<const DeviceId> pattern_ = {};
+  double pull_ = 0;                         // seconds
   bool partners_count_ = false;             // whether partners_placed has a weight
   PartialSchedule schedule_;                // of decide()
   std::vector<DeviceId> devices_;           // of decide()
