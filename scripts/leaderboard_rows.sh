@@ -8,13 +8,13 @@ usage="usage: scripts/leaderboard_rows.sh [--rows DIR] [--jobs N] [--command FIL
   --rows DIR      where the rows lie; default leaderboard/results
   --jobs N        processes side by side; default 1, for more disturb the seconds
   --command FILE  the command; default build/release/bin/doppler-gym
-  --suites A,B    default paper-4,paper-8,published
+  --suites A,B    default paper-4,paper-8,published,generalize
   PART            heuristics, search, learned, or report (README.md beside the rows, and
                   build/leaderboard.html); default: all, in this order"
 rows=leaderboard/results
 jobs=1
 command=build/release/bin/doppler-gym
-suites=paper-4,paper-8,published
+suites=paper-4,paper-8,published,generalize
 parts=()
 while (($#)); do
   case $1 in
