@@ -44,7 +44,7 @@ void TrainOptions::check() const {
 
 namespace {
 
-// An engine that cannot run a task says so now, not after the stages before its own.
+// An engine that cannot run a task says so now: not after other stages, nor as so many failed runs.
 void try_engine(const TrainProblem& problem) {
   for (const auto& model : problem.tasks) {
     Executions executions(model, problem.options.engine, problem.options.seed);
@@ -84,8 +84,7 @@ std::unique_ptr<Trainer> make_trainer(std::string_view spelling, const TrainProb
     }
   }
   auto trainer = entry.train(parameters, problem);
-  const std::vector<int>& stages = problem.options.stages;
-  if (stages.size() > 1 && stages.back() == 3) try_engine(problem);
+  if (problem.options.stages.back() == 3) try_engine(problem);
   return trainer;
 }
 

@@ -92,7 +92,7 @@ class Trainer {
 
 // A trainer of the named agent ("doppler(preset=paper)"). Throws UsageError for an agent that does
 // not learn, options that do not fit, or stages that it does not have; ParseError for a policy
-// that does not fit; RunError where the learned agents are missing. If stage 3 comes after others,
+// that does not fit; RunError where the learned agents are missing. With stage 3,
 // its engine runs each task once, all on the first device, and what it cannot take is told here:
 // InvalidError or RunError.
 std::unique_ptr<Trainer> make_trainer(std::string_view spelling, const TrainProblem& problem);

@@ -246,7 +246,7 @@ void TrainingFolder::write_checkpoint(Checkpoint checkpoint) {
 void TrainingFolder::cut_metrics(std::int64_t n_bytes) {
   const std::string file = (fs::path(path_) / kMetrics).string();
   if (metrics_ < 0) {
-    metrics_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    metrics_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (metrics_ < 0) fail(file, "write", errno);
   }
   struct stat status = {};
@@ -256,6 +256,12 @@ void TrainingFolder::cut_metrics(std::int64_t n_bytes) {
                      std::to_string(n_bytes) +
                      " that the checkpoint knows of; bring it back, or "
                      "start another run with this folder as init_from");
+  }
+  char last = 0;
+  if (n_bytes > 0 && (::pread(metrics_, &last, 1, n_bytes - 1) != 1 || last != '\n')) {
+    throw ParseError(file + ": was changed; no line ends at byte " + std::to_string(n_bytes) +
+                     ", where the checkpoint was made; bring it back, or start another run with "
+                     "this folder as init_from");
   }
   if (::ftruncate(metrics_, n_bytes) != 0) fail(file, "write", errno);
   n_metrics_ = n_bytes;
@@ -269,6 +275,11 @@ void TrainingFolder::add_metrics(std::string_view line) {
     if (n_written < 0) fail((fs::path(path_) / kMetrics).string(), "write", errno);
     line.remove_prefix(static_cast<std::size_t>(n_written));
   }
+}
+
+bool TrainingFolder::has_policy() const {
+  std::error_code ignored;
+  return fs::exists(policy_path(), ignored);
 }
 
 void TrainingFolder::write_policy(std::string_view policy) const {

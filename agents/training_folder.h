@@ -57,6 +57,7 @@ class TrainingFolder {
   // A whole line; requires cut_metrics() before the first.
   void add_metrics(std::string_view line);
 
+  [[nodiscard]] bool has_policy() const;
   void write_policy(std::string_view policy) const;
   // By task: best_assignment.json, or for several tasks a file each in best_assignments/.
   void write_assignments(const std::vector<Assignment>& assignments) const;

@@ -1,10 +1,14 @@
 #include "agents/training_run.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "graphs/error.h"
+#include "graphs/file.h"
 #include "graphs/hash.h"
 
 namespace doppler {
@@ -43,6 +47,35 @@ void named(const std::string& file, const Action& action) {
   }
 }
 
+// The seconds are the run's, over all of its sessions: a trainer that ended by itself would be
+// over.
+TrainOptions without_seconds(TrainOptions options) {
+  options.check();
+  options.max_seconds = std::numeric_limits<double>::infinity();
+  return options;
+}
+
+// A policy file that the agent's parameters name is the run's from now on, as one of init_from: it
+// may be moved.
+void take_policy(TrainingConfig& config) {
+  constexpr const char* kPolicy = "policy";
+  NamedCall call = NamedCall::parse(config.agent);
+  const auto named =
+      std::ranges::find(call.named, kPolicy, &std::pair<std::string, std::string>::first);
+  if (named == call.named.end() || named->second.empty()) return;
+  if (!config.init_from.empty() || !config.options.initial_policy.empty()) {
+    throw UsageError("the agent starts from policy=" + named->second + " and the run from " +
+                     (config.init_from.empty() ? "another policy" : config.init_from) +
+                     "; give one of the two");
+  }
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(named->second, ignored)) return;  // one of the package
+  config.options.initial_policy = read_file(named->second);
+  config.init_from = std::filesystem::absolute(named->second).lexically_normal().string();
+  call.named.erase(named);
+  config.agent = Parameters(agents().at(call.name).parameters, call).canonical();
+}
+
 // null for what is not finite.
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -56,12 +89,15 @@ TrainingRun TrainingRun::start(const std::string& folder, TrainingConfig config,
                                const TrainingTasks& tasks) {
   TrainingFolder::check_can_create(folder);
   config.agent = canonical_agent(config.agent);
+  take_policy(config);
   config.trained_on = trained_on(tasks);
   const std::string& policy = config.options.initial_policy;
   config.initial_policy_hash = policy.empty() ? 0 : Hasher().add(policy).digest();
   std::unique_ptr<Trainer> trainer;
-  named(config.init_from,
-        [&] { trainer = make_trainer(config.agent, {.tasks = tasks, .options = config.options}); });
+  named(config.init_from, [&] {
+    trainer =
+        make_trainer(config.agent, {.tasks = tasks, .options = without_seconds(config.options)});
+  });
   TrainingRun run(TrainingFolder::create(folder, config), std::move(trainer), tasks);
   run.folder_.cut_metrics(0);
   return run;
@@ -79,7 +115,13 @@ TrainingRun TrainingRun::resume(TrainingFolder folder, TrainingConfig wanted,
   wanted.allow_test_tasks = started.allow_test_tasks;
   wanted.options.initial_policy = started.options.initial_policy;
   const std::optional<Checkpoint> checkpoint = folder.read_checkpoint();
-  auto trainer = make_trainer(wanted.agent, {.tasks = tasks, .options = wanted.options});
+  if (!checkpoint && folder.has_policy()) {
+    throw ParseError(folder.path() +
+                     " has a policy and no checkpoint.bin to go on from: it was removed; bring it "
+                     "back, or start another run with this folder as init_from");
+  }
+  auto trainer =
+      make_trainer(wanted.agent, {.tasks = tasks, .options = without_seconds(wanted.options)});
   if (checkpoint) {
     named(folder.path(), [&] { trainer->restore(checkpoint->state); });
   }
@@ -91,6 +133,8 @@ TrainingRun TrainingRun::resume(TrainingFolder folder, TrainingConfig wanted,
     run.seconds_ = checkpoint->seconds;
     run.first_update_ = run.saved_updates_ = run.progress().updates;
     run.has_checkpoint_ = true;
+    // It was killed while it was saved first.
+    if (!run.folder_.has_policy()) run.write_results();
   }
   return run;
 }
@@ -160,14 +204,21 @@ void TrainingRun::add_metrics() {
   folder_.add_metrics(line.dump() + "\n");
 }
 
-void TrainingRun::checkpoint() {
+void TrainingRun::write_results() const {
   std::vector<Assignment> assignments;
   for (std::size_t task = 0; task < tasks_.size(); ++task) {
     assignments.push_back(trainer_->best(task).assignment);
   }
   folder_.write_policy(trainer_->policy());
   folder_.write_assignments(assignments);
+}
+
+// The checkpoint comes last, so that what it says is there, but for the first: where there is a
+// policy there has been a checkpoint.
+void TrainingRun::checkpoint() {
+  if (has_checkpoint_) write_results();
   folder_.write_checkpoint({.seconds = seconds(), .over = over_, .state = trainer_->state()});
+  if (!has_checkpoint_) write_results();
   saved_ = Clock::now();
   saved_updates_ = progress().updates;
   saved_over_ = over_;

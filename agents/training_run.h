@@ -47,7 +47,7 @@ class TrainingRun {
   // One update, its line of metrics, and a checkpoint if one is due or the run ends. Returns
   // whether there was one. Throws RunError if the trainer fails: the last checkpoint stays.
   bool update();
-  // Writes a checkpoint now, with the policy and the best assignments before it.
+  // Writes a checkpoint now, with the policy and the best assignments.
   void checkpoint();
 
   [[nodiscard]] State state() const;
@@ -67,6 +67,7 @@ class TrainingRun {
   [[nodiscard]] bool is_saved() const;
   [[nodiscard]] bool checkpoint_is_due() const;
   void add_metrics();
+  void write_results() const;  // policy and best assignments
 
   using Clock = std::chrono::steady_clock;
 

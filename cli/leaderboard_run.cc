@@ -103,7 +103,11 @@ std::string failure_json(const Submission& header, const DecisionRecord& record)
 
 class Runner {
  public:
-  explicit Runner(const LeaderboardRun& run) : run_(run), suite_(find_suite(run.suite)) {
+  explicit Runner(const LeaderboardRun& run)
+      : run_(run), suite_(find_suite(run.suite)), suite_path_(run.suite) {
+    // The processes of agents may be elsewhere.
+    std::error_code ignored;
+    if (fs::is_regular_file(run.suite, ignored)) suite_path_ = fs::absolute(run.suite).string();
     if (!run.training.empty()) training_ = read_training(run.training, suite_);
     plan();
   }
@@ -194,6 +198,11 @@ class Runner {
     header.code_version = DOPPLER_VERSION;
     header.command = run_.command.empty() ? typed_command() : run_.command;
     header.training = training_;
+    if (lacks_training(header)) {
+      throw UsageError("agent '" + spelling +
+                       "' starts from a policy; give --training: what it was trained on, as a file "
+                       "or the folder of its training run");
+    }
     check_texts(header);
     if (run_.hardware) header.hardware = *run_.hardware;
     return header;
@@ -203,7 +212,7 @@ class Runner {
     Row row{.header = header,
             .path = (fs::path(run_.rows) / header.file_name()).string(),
             .folder = {},
-            .keys = plan_decisions(suite_, run_.suite, header.agent, header.tier, header.kind),
+            .keys = plan_decisions(suite_, suite_path_, header.agent, header.tier, header.kind),
             .records = {},
             .lock = {}};
     row.folder = row.path.substr(0, row.path.size() - std::string(".json").size()) + ".part";
@@ -316,6 +325,7 @@ class Runner {
 
   const LeaderboardRun& run_;
   Suite suite_;
+  std::string suite_path_;  // or its name
   Training training_;
   std::vector<Row> rows_;
   std::vector<Piece> pieces_;

@@ -229,6 +229,12 @@ Training training_on(const Suite& suite, const std::vector<std::string>& tasks) 
   return training;
 }
 
+bool lacks_training(const Submission& row) {
+  const auto policy = row.parameters.find("policy");
+  return policy != row.parameters.end() && policy->second != ParameterValue(std::string()) &&
+         row.training.tasks.empty();
+}
+
 bool is_on_suite_tasks(const Suite& suite, const Training& training) {
   return std::any_of(
       training.tasks.begin(), training.tasks.end(), [&](const TrainingTask& trained) {

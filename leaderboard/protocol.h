@@ -79,5 +79,7 @@ std::vector<SubmissionTask> assemble(const Suite& suite, std::span<const Decisio
 Training training_on(const Suite& suite, const std::vector<std::string>& tasks);
 // Whether one of the tasks is one of the suite's: the same graph on the same cluster.
 bool is_on_suite_tasks(const Suite& suite, const Training& training);
+// Whether the agent starts from a policy without a word of what that was trained on.
+bool lacks_training(const Submission& row);
 
 }  // namespace doppler

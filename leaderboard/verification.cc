@@ -74,9 +74,7 @@ class Check {
       fault("trained for " + seconds_text(training.seconds) + " s; the suite allows " +
             seconds_text(rule.max_seconds) + " s");
     }
-    const auto policy = row_.parameters.find("policy");
-    if (policy != row_.parameters.end() && policy->second != ParameterValue(std::string()) &&
-        training.tasks.empty()) {
+    if (lacks_training(row_)) {
       fault(
           "the agent starts from a policy, and the row does not say what that was trained on "
           "(training.tasks)");

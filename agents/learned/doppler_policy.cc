@@ -136,6 +136,14 @@ std::vector<EstimateFeatures> estimate_heads(std::shared_ptr<const PlacementMode
   return features;
 }
 
+bool pattern_promises_more(const std::shared_ptr<const PlacementModel>& model,
+                           const Latents& latents, const Head& head,
+                           std::span<const DeviceId> pattern) {
+  const std::vector<Head> both = {head, pulled(head, kFullPull)};
+  const auto estimates = estimate_heads(model, latents, both, pattern);
+  return estimates[1][0] < estimates[0][0];
+}
+
 std::vector<std::size_t> order_heads(const DopplerPolicy& policy,
                                      const std::shared_ptr<const PlacementModel>& model,
                                      const NetworkInputs& inputs, const Latents& latents) {

@@ -32,6 +32,10 @@ std::string policy_text(const DopplerNetwork& network, std::span<const Head> hea
 std::vector<EstimateFeatures> estimate_heads(std::shared_ptr<const PlacementModel> model,
                                              const Latents& latents, std::span<const Head> heads,
                                              std::span<const DeviceId> pattern = {});
+// Whether the pattern promises more than what the head decides.
+bool pattern_promises_more(const std::shared_ptr<const PlacementModel>& model,
+                           const Latents& latents, const Head& head,
+                           std::span<const DeviceId> pattern);
 // Indices of the policy's heads, the one that promises most first.
 std::vector<std::size_t> order_heads(const DopplerPolicy& policy,
                                      const std::shared_ptr<const PlacementModel>& model,

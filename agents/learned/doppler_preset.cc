@@ -43,7 +43,8 @@ class DopplerAgent : public Agent {
     if (!policy_path_.empty()) policy_ = first_policy(policy_path_, 0);
   }
 
-  // An episode by steps decides with the head that promises most.
+  // An episode by steps decides as with one evaluation: with the head that promises most, or the
+  // pattern.
   void begin(std::shared_ptr<const PlacementModel> model, std::uint64_t seed) override {
     if (policy_path_.empty()) policy_ = first_policy(policy_path_, seed);
     if (model != model_) {
@@ -54,11 +55,13 @@ class DopplerAgent : public Agent {
     const NetworkInputs inputs(*model_);
     const Latents latents = policy_->network.latents(inputs);
     for (Head& head : policy_->heads) fix_half(options_.search.half, head);
-    const std::size_t head = order_heads(*policy_, model_, inputs, latents)[0];
-    write_node_weights(policy_->heads[head], latents, weights_);
-    const double pull = pull_of(policy_->heads[head]);
-    pattern_ = pull > 0 ? pattern_of(model_) : std::vector<DeviceId>();
-    rule_->pull_to(pattern_, pull * model_->time_scale());
+    Head head = policy_->heads[order_heads(*policy_, model_, inputs, latents)[0]];
+    if (options_.search.half == HeadHalf::both) {
+      pattern_ = pattern_of(model_);
+      if (pattern_promises_more(model_, latents, head, pattern_)) head = pulled(head, kFullPull);
+    }
+    write_node_weights(head, latents, weights_);
+    rule_->pull_to(pattern_, pull_of(head) * model_->time_scale());
     first_step_ = true;
   }
 

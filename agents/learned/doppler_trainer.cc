@@ -90,7 +90,7 @@ void DopplerTrainer::start_search() {
   const std::int64_t n_evaluations = searches ? run_.max_evaluations : 1;
   if (searches && !pattern_.empty()) {
     Head copy = pulled(first.front(), kFullPull);
-    if (n_evaluations > 1 || promises_more(copy, first.front(), latents)) {
+    if (n_evaluations > 1 || pattern_promises_more(model_, latents, first.front(), pattern_)) {
       first.insert(first.begin(), std::move(copy));
     }
   }
@@ -102,13 +102,6 @@ void DopplerTrainer::start_search() {
   search_->set_pattern(pattern_);
   search_->set_options(options_.search);
   search_->set_threads(pool_.get());
-}
-
-bool DopplerTrainer::promises_more(const Head& pattern, const Head& head,
-                                   const Latents& latents) const {
-  const std::vector<Head> both = {head, pattern};
-  const auto estimates = estimate_heads(model_, latents, both, pattern_);
-  return estimates[1][0] < estimates[0][0];
 }
 
 void DopplerTrainer::start_online() {

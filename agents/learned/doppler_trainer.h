@@ -48,9 +48,6 @@ class DopplerTrainer : public Trainer {
   void start_search();
   void start_online();
   [[nodiscard]] Head imitating_head() const;
-  // Whether the pattern is estimated to be faster than what the head decides; no engine is run.
-  [[nodiscard]] bool promises_more(const Head& pattern, const Head& head,
-                                   const Latents& latents) const;
 
   DopplerTrainerOptions options_;
   TrainOptions run_;

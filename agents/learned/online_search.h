@@ -32,7 +32,7 @@ struct OnlineSearchOptions {
   std::string engine = "cpu";
   std::int64_t max_executions = 500;
   double max_regret = 0.1;
-  std::vector<DeviceId> pattern = {};  // that heads are pulled to; empty: none
+  std::vector<DeviceId> pattern = {};  // that heads are pulled to, and a candidate; empty: none
   std::uint64_t seed = 0;
   // The most that learning may take, as a share of the time of the runs: seconds that they took on
   // a real engine, makespans on a simulator.

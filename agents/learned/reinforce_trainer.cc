@@ -43,6 +43,7 @@ class ReinforceTrainer : public Trainer {
   };
 
   [[nodiscard]] const PolicyTraits& traits() const { return policy_->traits(); }
+  void check_budgets() const;
   [[nodiscard]] std::int64_t evaluations_of_episode(std::size_t task) const;
   // Runs of the stage's engine.
   [[nodiscard]] std::int64_t runs_left(const ReinforceProgress& progress, int stage) const;
@@ -113,6 +114,7 @@ ReinforceTrainer::ReinforceTrainer(const MakeReinforcePolicy& make, const Reinfo
       executions_.push_back(std::make_unique<Executions>(model, options_.engine, options_.seed));
     }
   }
+  check_budgets();
   for (const StagePlan& stage : stages_) n_episodes_ += stage.n_episodes;
   if (traits().imitates_assignments) {
     teacher_has_steps_ = false;
@@ -129,6 +131,25 @@ ReinforceTrainer::ReinforceTrainer(const MakeReinforcePolicy& make, const Reinfo
   workers_.resize(pool_.n_threads());
   for (Worker& worker : workers_) worker.simulators.resize(models_.size());
   progress_.shown.share = n_episodes_ > 0 ? 0 : 1;
+}
+
+// A run that could not learn anything at all is a mistake.
+void ReinforceTrainer::check_budgets() const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t task = 0; task < models_.size(); ++task) {
+    least = std::min(least, evaluations_of_episode(task));
+  }
+  const std::vector<int>& stages = options_.stages;
+  if (stages.front() == 2 && options_.max_evaluations > 0 && options_.max_evaluations < least) {
+    throw UsageError("an episode takes " + std::to_string(least) + " evaluations here, and there " +
+                     "are " + std::to_string(options_.max_evaluations) + "; give more");
+  }
+  const std::int64_t executions = least + static_cast<std::int64_t>(models_.size());
+  if (stages.back() == 3 && options_.max_executions < executions) {
+    throw UsageError("stage 3 takes " + std::to_string(executions) +
+                     " executions here for what it begins with and one episode, and there are " +
+                     std::to_string(options_.max_executions) + "; give more");
+  }
 }
 
 std::vector<Adam> ReinforceTrainer::fresh_optimisers() const {

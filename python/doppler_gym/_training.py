@@ -237,8 +237,15 @@ def read_metrics(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise RunError(f"{path}: cannot read: {error.strerror}") from error
-    # The last line is being written as long as it has no end.
-    return [json.loads(line) for line in lines if line.endswith(b"\n")]
+    updates = []
+    for number, line in enumerate(lines, start=1):
+        if not line.endswith(b"\n"):
+            break  # it is being written
+        try:
+            updates.append(json.loads(line))
+        except ValueError as error:
+            raise ParseError(f"{path}:{number}: damaged; it is no JSON ({error})") from error
+    return updates
 
 
 @dataclass(frozen=True)

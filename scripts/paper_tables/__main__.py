@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from pathlib import Path
 
 import ablations
@@ -23,6 +25,9 @@ TABLES = {
 }
 
 
+MOST_SEEDS = 1000
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="scripts/paper_tables",
@@ -39,10 +44,10 @@ def main() -> None:
         "--out", type=Path, default=None, help="default: leaderboard/results/paper/SCOPE"
     )
     given = parser.parse_args()
-    if not Path(given.command).exists():
-        parser.error(f"{given.command} is missing; build it: scripts/quickstart.sh")
-    if given.jobs < 1 or (given.seeds is not None and given.seeds < 1):
-        parser.error("--jobs and --seeds are 1 or more")
+    if not Path(given.command).is_file() or not os.access(given.command, os.X_OK):
+        parser.error(f"{given.command} is no program; build it: scripts/quickstart.sh")
+    if given.jobs < 1 or not (given.seeds is None or 1 <= given.seeds <= MOST_SEEDS):
+        parser.error(f"--jobs is 1 or more, --seeds 1 to {MOST_SEEDS}")
     scope = "small" if given.small else "full"
     run = Run(
         command=given.command,
@@ -52,9 +57,14 @@ def main() -> None:
         small=given.small,
         seeds=given.seeds or (3 if given.small else 5),
     )
-    for name, make in TABLES.items():
-        if given.table in (name, "all"):
-            make(run)
+    try:
+        for place in (run.work, run.out):
+            place.mkdir(parents=True, exist_ok=True)
+        for name, make in TABLES.items():
+            if given.table in (name, "all"):
+                make(run)
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"{parser.prog}: {type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

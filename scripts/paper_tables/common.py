@@ -20,6 +20,14 @@ Row = dict[str, Any]
 _QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
 
+def _quantile(freedom: int) -> float:
+    """97.5 % of Student's distribution; beyond the table Hill's expansion, to 0.1 %."""
+    if freedom <= len(_QUANTILES):
+        return _QUANTILES[freedom - 1]
+    z = 1.959964
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+
+
 @dataclass(frozen=True)
 class Run:
     """How a table is made."""
@@ -65,7 +73,8 @@ class Run:
 
     def read_rows(self, folder: str) -> list[Row]:
         paths = sorted((self.out / "rows" / folder).glob("*.json"))
-        return [json.loads(path.read_text()) for path in paths]
+        rows = [json.loads(path.read_text()) for path in paths]
+        return [row for row in rows if row["seed"] < self.seeds]  # a call before may have had more
 
     def train(self, folder: str, *words: object) -> Path:
         """Trains in a folder, or goes on there, to the end of the run."""
@@ -98,8 +107,7 @@ class Mean:
         if n < 2:
             return Mean(mean, math.nan, n)
         variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-        quantile = _QUANTILES[n - 2] if n - 2 < len(_QUANTILES) else 1.96
-        return Mean(mean, quantile * math.sqrt(variance / n), n)
+        return Mean(mean, _quantile(n - 1) * math.sqrt(variance / n), n)
 
     def text(self, unit: float = 1, digits: int = 3) -> str:
         if math.isnan(self.half):

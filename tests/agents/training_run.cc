@@ -342,6 +342,45 @@ TEST_CASE("A checkpoint that is damaged anywhere is refused and nothing is overw
   CHECK_THROWS_WITH(resumed(path, one_task()), Catch::Contains("10 bytes"));
 }
 
+TEST_CASE("Metrics whose lines were changed are refused and stay as they are") {
+  const Folder folder;
+  const std::string path = folder.path("run");
+  {
+    TrainingRun run = TrainingRun::start(path, config_of("test-learner"), one_task());
+    for (int i = 0; i < 6; ++i) run.update();
+    run.checkpoint();
+    for (int i = 0; i < 3; ++i) run.update();
+  }
+  const std::string file = path + "/metrics.jsonl";
+  std::string lines = read_file(file);
+  lines.erase(0, lines.find('\n') + 1);
+  lines += std::string(1000, ' ') + "\n";
+  write_file(file, lines);
+  CHECK_THROWS_WITH(resumed(path, one_task()), Catch::Contains("was changed"));
+  CHECK(read_file(file) == lines);
+}
+
+TEST_CASE("A policy without a checkpoint is not written over, a checkpoint without a policy is") {
+  const Folder folder;
+  const std::string path = folder.path("run");
+  {
+    TrainingRun run = TrainingRun::start(path, config_of("test-learner"), three_tasks());
+    for (int i = 0; i < 4; ++i) run.update();
+    run.checkpoint();
+  }
+  const Files whole = all_files(path);
+  // Killed in its first save, after the checkpoint.
+  fs::remove(path + "/policy.json");
+  fs::remove_all(path + "/best_assignments");
+  resumed(path, three_tasks());
+  CHECK(all_files(path) == whole);
+  // Somebody removed it.
+  fs::remove(path + "/checkpoint.bin");
+  const Files before = all_files(path);
+  CHECK_THROWS_WITH(resumed(path, three_tasks()), Catch::Contains("no checkpoint.bin"));
+  CHECK(all_files(path) == before);
+}
+
 TEST_CASE("A run goes on with its own configuration and tasks only") {
   const Folder folder;
   const std::string path = folder.path("run");

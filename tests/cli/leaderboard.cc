@@ -173,6 +173,15 @@ TEST_CASE("an agent that crashes, hangs, eats memory or lies fails its own row")
   CHECK(run({"leaderboard", "verify", "--all", "--suite", suite, "--rows", rows}).exit_code == 0);
 }
 
+TEST_CASE("an agent with a policy needs a word of what that was trained on, before any run") {
+  const TemporaryFolder folder;
+  const std::string rows = folder.path("rows");
+  check_refused({"leaderboard", "run", "--suite", suite_file(folder), "--agents",
+                 "doppler(policy=generalist)", "--rows", rows},
+                2, {"doppler(policy=generalist)", "--training"});
+  CHECK_FALSE(fs::exists(rows));
+}
+
 TEST_CASE("a plugin brings agents of its own") {
   const TemporaryFolder folder;
   const std::string suite = suite_file(folder);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -166,6 +167,19 @@ def test_what_an_object_does_wrong_fails_its_own_row(suite, tmp_path):
     assert "within the 5 s" in reasons["hang"]
     assert "emory" in reasons["memory"]
     assert "99" in reasons["illegal"]
+
+
+class Leaves(Earliest):
+    def act(self, observation, info):
+        os.chdir("/")
+        return super().act(observation, info)
+
+
+def test_an_agent_may_leave_the_folder_that_a_suite_is_told_in(suite, tmp_path, monkeypatch):
+    monkeypatch.chdir(pathlib.Path(suite).parent)
+    name = pathlib.Path(suite).name
+    done = leaderboard.run(name, {"leaves": Leaves()}, rows=tmp_path / "rows", tiers=[1])
+    assert (len(done.made), done.failed) == (1, [])
 
 
 class Talks(Earliest):

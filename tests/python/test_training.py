@@ -221,6 +221,10 @@ def test_a_trainer_that_fails_is_told_and_the_checkpoint_stays(tmp_path, fault, 
     assert len(dg.read_metrics(out)) == 3
     with pytest.raises(dg.RunError, match=word):
         dg.train(out=out, resume=True)
+    metrics = out / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace("{", "", 1))
+    with pytest.raises(dg.ParseError, match=r"metrics\.jsonl:1: damaged"):
+        dg.read_metrics(out)
 
 
 def test_a_makespan_that_is_not_true_is_told(tmp_path):
