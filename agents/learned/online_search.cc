@@ -62,11 +62,15 @@ OnlineSearch::OnlineSearch(std::shared_ptr<const PlacementModel> model,
       draws_(mix64(options_.seed + 3)) {
   Simulator simulator = model_->task().simulator();
   arms_.set_predicted(0, simulator.makespan(arms_[0].assignment.devices));
-  // What is good on the simulator alone may be bad on the system: somebody else's choice beside it.
-  if (!options_.pattern.empty()) {
-    const Assignment pattern{options_.pattern};
-    arms_.add(pattern, simulator.makespan(pattern.devices));
-  }
+  // What is good on the simulator alone may be bad on the system: beside it the pattern and what the
+  // heads decide, the rules of partner-list and of critical-path among them.
+  const auto add = [&](std::span<const DeviceId> devices) {
+    arms_.add(Assignment{{devices.begin(), devices.end()}}, simulator.makespan(devices));
+  };
+  if (!options_.pattern.empty()) add(options_.pattern);
+  const Latents latents = network_->latents(NetworkInputs(*model_));
+  HeadRollout rollout(model_, latents, options_.pattern);
+  for (const Head& head : heads_) add(rollout.decide(head));
   // A way out where the first assignment cannot run.
   for (std::size_t d = 0; d < std::min(model_->n_devices(), kMostSingle); ++d) {
     const Assignment single(model_->n_nodes(), DeviceId(static_cast<std::int64_t>(d)));
