@@ -62,8 +62,8 @@ OnlineSearch::OnlineSearch(std::shared_ptr<const PlacementModel> model,
       draws_(mix64(options_.seed + 3)) {
   Simulator simulator = model_->task().simulator();
   arms_.set_predicted(0, simulator.makespan(arms_[0].assignment.devices));
-  // What is good on the simulator alone may be bad on the system: beside it the pattern and what the
-  // heads decide, the rules of partner-list and of critical-path among them.
+  // What is good on the simulator alone may be bad on the system: beside it the pattern and what
+  // the heads decide, the rules of partner-list and of critical-path among them.
   const auto add = [&](std::span<const DeviceId> devices) {
     arms_.add(Assignment{{devices.begin(), devices.end()}}, simulator.makespan(devices));
   };
