@@ -48,7 +48,6 @@ TEST_CASE("A run whose seconds are used is not over, and goes on with more") {
       }
       CHECK(run.state() == TrainingRun::State::out_of_seconds);
       n_before = run.progress().updates;
-      CHECK(n_before > 0);
       CHECK(run.progress().share < 1);
     }
     TrainingRun run = resumed(path, tasks, 1000);
