@@ -97,8 +97,9 @@ std::string policy_text(const DopplerNetwork& network, std::span<const Head> hea
       .shape = {static_cast<std::int64_t>(heads.size()), static_cast<std::int64_t>(width)},
       .values = {}};
   for (const Head& head : heads) {
-    for (double weight : head.size() < width ? pulled(head, 0) : head)
+    for (double weight : head.size() < width ? pulled(head, 0) : head) {
       array.values.push_back(static_cast<float>(weight));
+    }
   }
   file.arrays.push_back(std::move(array));
   file.extra["n_heads"] = heads.size();

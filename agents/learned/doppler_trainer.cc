@@ -40,11 +40,11 @@ DopplerTrainer::DopplerTrainer(DopplerTrainerOptions options, const TrainProblem
       policy_(std::move(policy)),
       gradient_(model_) {
   for (Head& head : policy_.heads) fix_half(options_.search.half, head);
-  if (options_.search.half == HeadHalf::both) pattern_ = pattern_of(model_);
   check_doppler_options(run_);
   if (run_.max_evaluations < 1) {
     throw UsageError("doppler has no number of episodes of its own; give --evaluations");
   }
+  if (options_.search.half == HeadHalf::both) pattern_ = pattern_of(model_);
   if (run_.n_threads > 1) pool_ = std::make_unique<ThreadPool>(run_.n_threads);
   const bool searches = has_stage(run_, 2);
   const bool is_taught = !options_.teacher.empty() || run_.demonstrations;
@@ -88,11 +88,9 @@ void DopplerTrainer::start_search() {
   // Without stage II: what it starts from is measured, once.
   const bool searches = has_stage(run_, 2);
   const std::int64_t n_evaluations = searches ? run_.max_evaluations : 1;
-  if (searches && !pattern_.empty()) {
-    Head copy = pulled(first.front(), kFullPull);
-    if (n_evaluations > 1 || pattern_promises_more(model_, latents, first.front(), pattern_)) {
-      first.insert(first.begin(), std::move(copy));
-    }
+  if (searches && !pattern_.empty() &&
+      (n_evaluations > 1 || pattern_promises_more(model_, latents, first.front(), pattern_))) {
+    first.insert(first.begin(), pulled(first.front(), kFullPull));
   }
   search_.emplace(model_, std::move(latents), std::move(first),
                   AssignOptions{.seed = run_.seed,
